@@ -3,7 +3,7 @@ import { createCreditCheck } from './admission/admit.ts'
 import { createUsualOutput } from './admission/usual-output.ts'
 import type { GatewayOptions, Store } from './compose.ts'
 import type { Config } from './config.ts'
-import { databaseAnswers, statement } from './database/database.ts'
+import { databaseAnswers, sql } from './database/database.ts'
 import { createStoreWatch } from './database/health.ts'
 import type { Added, CallWarehouse } from './extension.ts'
 import type { JobEngine } from './jobs/engine.ts'
@@ -25,7 +25,7 @@ import { createTracer } from './telemetry/trace.ts'
 import { createByteBudget } from './upstream/budget.ts'
 
 const BODIES_WAITING_MAX = 200
-const HOLDS = statement('holds', 'select count(*) as count from hold')
+const HOLDS = sql('holds')`select count(*) as count from hold`
 
 export function createLoad(
   { config, world, log, sandboxUrl, place, waitFactor = 1 }: GatewayOptions,

@@ -4,7 +4,7 @@
 import type { Audit, By } from '../database/audit.ts'
 import type { AuditedRow } from '../database/audited-rows.ts'
 import type { Changes } from '../database/changes.ts'
-import { beforeCommit, type Database, type Queryable, statement } from '../database/database.ts'
+import { beforeCommit, type Database, type Queryable, sql } from '../database/database.ts'
 import { CREDITS_MAX, type Credits, formatCredits } from '../kernel/credits.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import { isTestAccount, ownAccountOf, testAccountOf } from '../kernel/test-account.ts'
@@ -45,50 +45,35 @@ export const TEST_CREDITS: Credits = 1_000_000_000n
 /** Test calls cost nothing, so these limits bound them if the account has no such limits of its own. */
 const TEST_LIMITS: Limits = { requestsPerMinute: 600, concurrency: 20 }
 
-const INSERT = statement(
-  'account_insert',
-  `insert into account (id, name, status, status_reason, status_at, region)
+const INSERT = sql('account_insert')`insert into account (id, name, status, status_reason, status_at, region)
    values ($1, $2, $3, $4, case when $3 <> 'open' then now() end, $5)
-   on conflict (id) do nothing returning id`,
-)
-const EXISTS = statement('account_exists', 'select 1 from account where id = $1')
-const FIND = statement(
-  'account_lock',
-  'select name, posted, held, status, status_reason, frozen_until > now() as frozen from account where id = $1 for update',
-)
-const CHANGE = statement('account_change', 'update account set name = $2 where id = $1 returning id')
+   on conflict (id) do nothing returning id`
+const EXISTS = sql('account_exists')`select 1 from account where id = $1`
+const FIND = sql('account_lock')`
+  select name, posted, held, status, status_reason, frozen_until > now() as frozen from account where id = $1 for update`
+const CHANGE = sql('account_change')`update account set name = $2 where id = $1 returning id`
 
-const SET_STATUS = statement(
-  'account_status',
-  `update account set status = $2, status_reason = $3, status_at = case when $2 <> 'open' then now() end where id = any($1)`,
-)
+const SET_STATUS = sql('account_status')`
+  update account set status = $2, status_reason = $3, status_at = case when $2 <> 'open' then now() end where id = any($1)`
 // The earlier of the two clocks, as for one key.
-const END_KEYS = statement(
-  'account_end_keys',
-  `update api_key set revoked_at = least(revoked_at, now(), to_timestamp($2::double precision / 1000))
-   where account_id = any($1) and (revoked_at is null or revoked_at > now()) returning id`,
-)
-const RUNNING = statement(
-  'account_running',
-  `select (select count(*)::int from hold where account_id = $1) + (select count(*)::int from lease where account_id = $1)
-     + (select count(*)::int from journal where account_id = $1) as count`,
-)
+const END_KEYS = sql('account_end_keys')`
+  update api_key set revoked_at = least(revoked_at, now(), to_timestamp($2::double precision / 1000))
+   where account_id = any($1) and (revoked_at is null or revoked_at > now()) returning id`
+const RUNNING = sql('account_running')`
+  select (select count(*)::int from hold where account_id = $1) + (select count(*)::int from lease where account_id = $1)
+     + (select count(*)::int from journal where account_id = $1) as count`
 /** How often closing checks whether running calls have ended. */
 const CLOSING_LOOKS = 4
 const CLOSING_WAIT_MS = 500
 
-const LEASED = statement('account_leased', 'select 1 from lease where account_id = $1 and amount > 0 limit 1')
+const LEASED = sql('account_leased')`select 1 from lease where account_id = $1 and amount > 0 limit 1`
 /** How often taking back credits waits for leases to return them. */
 const LOOKS = 3
 
-const FIND_KEY = statement(
-  'grant_key_find',
-  'select request_hash, answer from credit_idempotency where account_id = $1 and key = $2',
-)
-const KEEP_KEY = statement(
-  'grant_key_keep',
-  'insert into credit_idempotency (account_id, key, request_hash, answer) values ($1, $2, $3, $4)',
-)
+const FIND_KEY = sql('grant_key_find')`
+  select request_hash, answer from credit_idempotency where account_id = $1 and key = $2`
+const KEEP_KEY = sql('grant_key_keep')`
+  insert into credit_idempotency (account_id, key, request_hash, answer) values ($1, $2, $3, $4)`
 
 interface NewAccount {
   readonly id: string
@@ -530,7 +515,5 @@ export async function lockAccount(tx: Queryable, id: string, what?: 'new key'): 
 }
 
 // Takes at once the lock that the limits need: upgrading a weaker lock later could deadlock with a flush.
-const LOCK_OPEN = statement(
-  'key_account',
-  'select frozen_until > now() as frozen, status from account where id = $1 for update',
-)
+const LOCK_OPEN = sql('key_account')`
+  select frozen_until > now() as frozen, status from account where id = $1 for update`

@@ -1,6 +1,6 @@
 // The last gate before a vendor: the durable hold, with every limit checked by the same statement.
 import type { Catalog, Product } from '../catalog/store.ts'
-import { type Database, SHORT_MS, statement } from '../database/database.ts'
+import { type Database, SHORT_MS, sql } from '../database/database.ts'
 import { type Credits, formatCredits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
 import { singleFlight } from '../kernel/timers.ts'
@@ -306,7 +306,7 @@ function coveredUses(paidRequest: PaidRequestFacts, prices: readonly Pricing[], 
   return uses
 }
 
-const HAS_CREDITS = statement('account_has_credits', 'select posted > 0 as has from account where id = $1', SHORT_MS)
+const HAS_CREDITS = sql('account_has_credits', SHORT_MS)`select posted > 0 as has from account where id = $1`
 
 /** Rejects an account that cannot pay for any call, before expensive work such as reading a large body. */
 export function createCreditCheck(

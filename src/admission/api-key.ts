@@ -6,7 +6,7 @@ import { crc32 } from 'node:zlib'
 import type { EndpointSpec } from '../catalog/endpoint.ts'
 import { accessNameOf } from '../catalog/endpoint-access.ts'
 import type { Changes } from '../database/changes.ts'
-import { type Database, SHORT_MS, type Statement, statement } from '../database/database.ts'
+import { type Database, SHORT_MS, type Statement, sql, statement } from '../database/database.ts'
 import type { Credits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
 import { sign } from '../kernel/secret.ts'
@@ -187,28 +187,20 @@ const OWNER = `regexp_replace(k.account_id, '_test$', '')`
 const PARENT = `(select t.parent_id from team t where t.id = k.team_id and t.account_id = ${OWNER})`
 const PLACE = `k.team_id, k.member_id, k.member_id = k.maker_id as is_own, ${PARENT} as parent_id,
    case when k.member_id is not null then ${RULES_OF(OWNER, 'k.team_id', PARENT)} end as rules`
-const FIND = statement(
-  'key_find',
-  // The database computes the remaining lifetime: the clocks of processes may differ or be changed.
-  `select k.id, k.first_id, ${PLACE}, k.account_id, k.models, k.endpoints, k.required_labels, k.ip_ranges, k.response_cache, k.routing, k.expires_at, ${CONTENT} as content, ${ACCOUNT},
+// The database computes the remaining lifetime: the clocks of processes may differ or be changed.
+const FIND = sql('key_find', SHORT_MS)`
+  select k.id, k.first_id, ${PLACE}, k.account_id, k.models, k.endpoints, k.required_labels, k.ip_ranges, k.response_cache, k.routing, k.expires_at, ${CONTENT} as content, ${ACCOUNT},
      (extract(epoch from least(k.expires_at, k.revoked_at) - now()) * 1000)::float8 as left_ms
-   from api_key k join account a on a.id = k.account_id where k.digest = $1`,
-  SHORT_MS,
-)
+   from api_key k join account a on a.id = k.account_id where k.digest = $1`
 const FIND_BY_ID = statement('key_find_by_id', FIND.text.replace('where k.digest = $1', 'where k.id = $1'), SHORT_MS)
 /** An access token of OAuth stands for the key of its grant, while both live. */
-const FIND_BY_TOKEN = statement(
-  'key_find_by_token',
-  `select o.payload ->> 'scope' as scope, k.id, k.first_id, ${PLACE}, k.account_id, k.models, k.endpoints, k.required_labels, k.ip_ranges, k.response_cache, k.routing, k.expires_at, ${CONTENT} as content, ${ACCOUNT},
+const FIND_BY_TOKEN = sql('key_find_by_token', SHORT_MS)`
+  select o.payload ->> 'scope' as scope, k.id, k.first_id, ${PLACE}, k.account_id, k.models, k.endpoints, k.required_labels, k.ip_ranges, k.response_cache, k.routing, k.expires_at, ${CONTENT} as content, ${ACCOUNT},
      (extract(epoch from least(k.expires_at, k.revoked_at, o.expires_at) - now()) * 1000)::float8 as left_ms
-   from oauth_object o join api_key k on k.grant_id = o.grant_id join account a on a.id = k.account_id where o.model = 'AccessToken' and o.digest = $1`,
-  SHORT_MS,
-)
+   from oauth_object o join api_key k on k.grant_id = o.grant_id join account a on a.id = k.account_id where o.model = 'AccessToken' and o.digest = $1`
 /** While their role lets them call: viewers and the billing role do not (`playground:write`). */
-const MEMBER = statement(
-  'key_console_member',
-  `select 1 from membership where account_id = $1 and person_id = $2 and role in ('owner', 'admin', 'member')`,
-)
+const MEMBER = sql('key_console_member')`
+  select 1 from membership where account_id = $1 and person_id = $2 and role in ('owner', 'admin', 'member')`
 const TOKEN = /^[\w-]{43}$/
 
 const FRESH_MS = 30_000

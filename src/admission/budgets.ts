@@ -2,7 +2,7 @@
 // account's budgets a new version, which every process must know before its next hold, and recalls leases made under
 // the old budgets.
 import type { Audit, By } from '../database/audit.ts'
-import { type Database, type Queryable, type Statement, statement } from '../database/database.ts'
+import { type Database, type Queryable, type Statement, sql, statement } from '../database/database.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import { newId, type World } from '../kernel/world.ts'
 import type { Ledger } from '../ledger/ledger.ts'
@@ -210,63 +210,43 @@ function state(unit: BudgetUnit, { max, used, held, resetsAt }: Counter): State 
 const RENEWS = `case when b.span in ('day', 'week', 'month') then (date_trunc(b.span, clock_timestamp() at time zone 'UTC') + ('1 ' || b.span)::interval) at time zone 'UTC' end as "resetsAt"`
 const NOW = `cross join lateral counter_now(c, floor(extract(epoch from clock_timestamp()))::bigint) n`
 const STATE = `counter_used(n, floor(extract(epoch from clock_timestamp()))::bigint) as used, counter_held(n) as held`
-const LIST = statement(
-  'budget_list',
-  `select b.id, b.name, b.scope, b.value, b.unit, b.span, b.window_seconds as "windowSeconds", b.hard, b.alert_percent as "alertPercent",
+const LIST = sql('budget_list')`
+  select b.id, b.name, b.scope, b.value, b.unit, b.span, b.window_seconds as "windowSeconds", b.hard, b.alert_percent as "alertPercent",
      b.created_at as "createdAt", b.max, ${RENEWS}, coalesce(x.used, 0) as used, coalesce(x.held, 0) as held,
      (select count(*)::int from counter c where c.account_id = b.account_id and c.scope >= b.id || '=' and c.scope < b.id || '>') as values
    from budget b left join lateral (
      select ${STATE} from counter c ${NOW} where b.value is not null and c.account_id = b.account_id and c.scope = b.id || '=' || b.value) x on true
-   where b.account_id = $1 order by b.id`,
-)
+   where b.account_id = $1 order by b.id`
 const FIND = statement('budget_find', LIST.text.replace('order by b.id', 'and b.id = $2'))
-const COUNT = statement('budget_count', 'select count(*)::int as count from budget where account_id = $1')
-const KEY = statement(
-  'budget_key',
-  'select coalesce(first_id, id) as id from api_key where account_id = $1 and id = $2',
-)
-const TEAM = statement('budget_any_team', 'select 1 from team where account_id = $1 and id = $2')
+const COUNT = sql('budget_count')`select count(*)::int as count from budget where account_id = $1`
+const KEY = sql('budget_key')`select coalesce(first_id, id) as id from api_key where account_id = $1 and id = $2`
+const TEAM = sql('budget_any_team')`select 1 from team where account_id = $1 and id = $2`
 /** Values that are ids of something that the account must have. */
 const KNOWN: Readonly<Record<string, Statement | undefined>> = {
   key: KEY,
-  team: statement('budget_team', 'select id from team where account_id = $1 and id = $2 and parent_id is null'),
-  project: statement(
-    'budget_project',
-    'select id from team where account_id = $1 and id = $2 and parent_id is not null',
-  ),
-  member: statement('budget_member', 'select person_id as id from membership where account_id = $1 and person_id = $2'),
+  team: sql('budget_team')`select id from team where account_id = $1 and id = $2 and parent_id is null`,
+  project: sql('budget_project')`select id from team where account_id = $1 and id = $2 and parent_id is not null`,
+  member: sql('budget_member')`select person_id as id from membership where account_id = $1 and person_id = $2`,
 }
-const INSERT = statement(
-  'budget_insert',
-  `insert into budget (account_id, id, name, scope, value, unit, span, window_seconds, max, hard, alert_percent)
-   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
-)
-const CHANGE = statement(
-  'budget_change',
-  'update budget set name = $3, max = coalesce($4, max), hard = $5, alert_percent = $6 where account_id = $1 and id = $2',
-)
-const CHANGE_COUNTERS = statement(
-  'budget_change_counters',
-  `update counter set max = case when own_max then max else coalesce($4, max) end, soft = $5 where account_id = $1 and scope >= $2 and scope < $3`,
-)
-const END = statement('budget_end', 'delete from budget where account_id = $1 and id = $2')
-const END_COUNTERS = statement(
-  'budget_end_counters',
-  `with gone as (delete from counter where account_id = $1 and scope >= $2 and scope < $3 returning 1)
-   update account set budget_values = budget_values - (select count(*) from gone) where id = $1`,
-)
-const CHANGED = statement('budget_changed', 'update account set budgets = budgets + 1 where id = $1')
-const MAKE = statement('budget_make', 'select budget_make($1, $2)')
-const SET_VALUE = statement(
-  'budget_set_value',
-  `update counter c set own_max = $3::bigint is not null, max = coalesce($3::bigint, b.max) from budget b
-   where c.account_id = $1 and c.scope = $2 and b.account_id = $1 and b.id = $4`,
-)
-const VALUES = statement(
-  'budget_values',
-  `select substr(b.scope, strpos(b.scope, '=') + 1) as value, b.own_max as overridden, b.unit, b.max, b.used, ${RENEWS}, counter_held(b.counter) as held from (
+const INSERT = sql('budget_insert')`
+  insert into budget (account_id, id, name, scope, value, unit, span, window_seconds, max, hard, alert_percent)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`
+const CHANGE = sql('budget_change')`
+  update budget set name = $3, max = coalesce($4, max), hard = $5, alert_percent = $6 where account_id = $1 and id = $2`
+const CHANGE_COUNTERS = sql('budget_change_counters')`
+  update counter set max = case when own_max then max else coalesce($4, max) end, soft = $5 where account_id = $1 and scope >= $2 and scope < $3`
+const END = sql('budget_end')`delete from budget where account_id = $1 and id = $2`
+const END_COUNTERS = sql('budget_end_counters')`
+  with gone as (delete from counter where account_id = $1 and scope >= $2 and scope < $3 returning 1)
+   update account set budget_values = budget_values - (select count(*) from gone) where id = $1`
+const CHANGED = sql('budget_changed')`update account set budgets = budgets + 1 where id = $1`
+const MAKE = sql('budget_make')`select budget_make($1, $2)`
+const SET_VALUE = sql('budget_set_value')`
+  update counter c set own_max = $3::bigint is not null, max = coalesce($3::bigint, b.max) from budget b
+   where c.account_id = $1 and c.scope = $2 and b.account_id = $1 and b.id = $4`
+const VALUES = sql('budget_values')`
+  select substr(b.scope, strpos(b.scope, '=') + 1) as value, b.own_max as overridden, b.unit, b.max, b.used, ${RENEWS}, counter_held(b.counter) as held from (
      select n.scope, n.unit, n.span, n.max, n.own_max, n.used, n.counter from counter c cross join lateral (
        select n.*, n as counter from counter_now(c, floor(extract(epoch from clock_timestamp()))::bigint) n) n
      where c.account_id = $1 and c.scope >= $2 and c.scope < $3 and ($5::text is null or c.scope = $5) and (c.own_max or not $6::boolean)
-     order by n.used::float8 / greatest(n.max, 1) desc, n.used desc, n.scope limit $4) b`,
-)
+     order by n.used::float8 / greatest(n.max, 1) desc, n.used desc, n.scope limit $4) b`

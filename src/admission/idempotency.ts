@@ -1,6 +1,6 @@
 // Same account, same Idempotency-Key, same request within a day: the stored answer again, and no second effect.
 import { createHash } from 'node:crypto'
-import { type Database, statement } from '../database/database.ts'
+import { type Database, sql } from '../database/database.ts'
 import { pruneAll } from '../database/prune.ts'
 import { Fault, type FaultDetails, type FaultName, invalid } from '../kernel/fault.ts'
 import type { ContentSealer } from '../kernel/secret.ts'
@@ -23,38 +23,25 @@ export function hashRequest(endpoint: string, body: string | Buffer): string {
   return createHash('sha256').update(endpoint).update('\n').update(body).digest('base64url')
 }
 
-const STORED = statement(
-  'idempotency_stored',
-  'select hold_id as hold, status, content_type, body, sealed from idempotency where account_id = $1 and key = $2',
-)
-const STORED_OF = statement(
-  'idempotency_stored_of',
-  'select key, hold_id as hold, status, content_type, body, sealed from idempotency where account_id = $1 and key = any($2) and status is not null',
-)
+const STORED = sql('idempotency_stored')`
+  select hold_id as hold, status, content_type, body, sealed from idempotency where account_id = $1 and key = $2`
+const STORED_OF = sql('idempotency_stored_of')`
+  select key, hold_id as hold, status, content_type, body, sealed from idempotency where account_id = $1 and key = any($2) and status is not null`
 /**
  * A large answer is written by itself, so that no other settlement waits for it. It becomes valid when the settlement
  * writes its status.
  */
-const PUT = statement(
-  'idempotency_put',
-  'update idempotency set sealed = $3 where account_id = $1 and hold_id = $2 and status is null',
-)
-const RUNS = statement(
-  'idempotency_runs',
-  'select 1 from idempotency where account_id = $1 and key = $2 and status is null and not freed',
-)
-const DROP = statement(
-  'idempotency_drop',
-  'delete from idempotency where account_id = $1 and key = $2 and (status is not null or freed)',
-)
-const PRUNE = statement(
-  'idempotency_forget',
-  `with gone as (
+const PUT = sql('idempotency_put')`
+  update idempotency set sealed = $3 where account_id = $1 and hold_id = $2 and status is null`
+const RUNS = sql('idempotency_runs')`
+  select 1 from idempotency where account_id = $1 and key = $2 and status is null and not freed`
+const DROP = sql('idempotency_drop')`
+  delete from idempotency where account_id = $1 and key = $2 and (status is not null or freed)`
+const PRUNE = sql('idempotency_forget')`with gone as (
      delete from idempotency where (account_id, key) in (
        select account_id, key from idempotency where created_at < now() - interval '24 hours' and (status is not null or freed) limit 2000)
      returning 1
-   ) select count(*)::int as count from gone`,
-)
+   ) select count(*)::int as count from gone`
 
 interface Replayable {
   readonly principal: { readonly accountId: string }

@@ -1,7 +1,7 @@
 // Which keys exist, as far as four bytes of a digest can tell. While an address tries keys that nobody knows, this
 // tells the keys of others behind the same address apart from guesses, without asking the database for each. It is
 // loaded when it is first needed, and then at most once a second.
-import { type Database, statement } from '../database/database.ts'
+import { type Database, sql } from '../database/database.ts'
 import type { World } from '../kernel/world.ts'
 
 interface KeyFilter {
@@ -12,14 +12,11 @@ interface KeyFilter {
   has(digest: Buffer): boolean | Promise<boolean>
 }
 
-const LOAD = statement(
-  'key_filter',
-  `select string_agg(substring(x.digest from 1 for 4), ''::bytea) as prints from (
+const LOAD = sql('key_filter')`select string_agg(substring(x.digest from 1 for 4), ''::bytea) as prints from (
      select digest from api_key where revoked_at is null or revoked_at > now()
      union all
      select digest from oauth_object where model = 'AccessToken' and (expires_at is null or expires_at > now())
-   ) x`,
-)
+   ) x`
 const PRINT_BYTES = 4
 const LOAD_EVERY_MS = 1_000
 /** Of a very large table, loading takes no more than this part of the time. */

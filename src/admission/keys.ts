@@ -7,7 +7,7 @@ import type { CatalogStore } from '../catalog/store.ts'
 import { checkModelNames } from '../catalog/unknown-model.ts'
 import type { Audit, By } from '../database/audit.ts'
 import type { Changes } from '../database/changes.ts'
-import { type Database, type Queryable, statement } from '../database/database.ts'
+import { type Database, type Queryable, sql } from '../database/database.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import { isTestAccount, testAccountOf } from '../kernel/test-account.ts'
 import type { Page, Paging } from '../kernel/view.ts'
@@ -431,71 +431,48 @@ function keyView({ account_id: account, ...row }: KeyRow): KeyView {
 const COLUMNS = `id, account_id, name, prefix, last4, models, endpoints, required_labels as "requiredLabels", team_id as "teamId",
    member_id as "memberId", ip_ranges as "ipRanges", limits_of(account_id, id) as limits, response_cache as "responseCache", routing,
    expires_at as "expiresAt", revoked_at as "revokedAt", replaced_by as "replacedBy", client, last_used_at as "lastUsedAt", created_at as "createdAt"`
-const LIST = statement(
-  'key_list',
-  `select ${COLUMNS} from api_key where account_id = any($1) and id < $2 and ($4::text[] is null or team_id = any($4) or member_id = $5) order by id desc limit $3`,
-)
-const GET = statement('key_get', `select ${COLUMNS} from api_key where id = $1`)
-const LOCK = statement('key_lock', `select ${COLUMNS} from api_key where id = $1 for update`)
-const INSERT = statement(
-  'key_insert',
-  `insert into api_key (id, account_id, name, digest, prefix, last4, models, ip_ranges, expires_at, grant_id, client, response_cache, endpoints, required_labels, team_id, member_id, routing, maker_id)
+const LIST = sql('key_list')`
+  select ${COLUMNS} from api_key where account_id = any($1) and id < $2 and ($4::text[] is null or team_id = any($4) or member_id = $5) order by id desc limit $3`
+const GET = sql('key_get')`select ${COLUMNS} from api_key where id = $1`
+const LOCK = sql('key_lock')`select ${COLUMNS} from api_key where id = $1 for update`
+const INSERT = sql('key_insert')`
+  insert into api_key (id, account_id, name, digest, prefix, last4, models, ip_ranges, expires_at, grant_id, client, response_cache, endpoints, required_labels, team_id, member_id, routing, maker_id)
    values ($1, $2, $3, $4, $5, $6, $7, $8, to_timestamp($9::double precision / 1000), $10, $11, $12, $13, $14, $15, $16, $17, $18)
-   on conflict (digest) do nothing returning ${COLUMNS}`,
-)
-const BY_DIGEST = statement('key_by_digest', `select ${COLUMNS} from api_key where digest = $1`)
-const CHANGE = statement(
-  'key_change',
-  `update api_key set name = $2, models = $3, ip_ranges = $4, expires_at = to_timestamp($5::double precision / 1000),
+   on conflict (digest) do nothing returning ${COLUMNS}`
+const BY_DIGEST = sql('key_by_digest')`select ${COLUMNS} from api_key where digest = $1`
+const CHANGE = sql('key_change')`
+  update api_key set name = $2, models = $3, ip_ranges = $4, expires_at = to_timestamp($5::double precision / 1000),
      response_cache = $6, endpoints = $7, required_labels = $8, team_id = $9, member_id = $10, routing = $11, maker_id = case when $12 then null else maker_id end
-   where id = $1 returning ${COLUMNS}`,
-)
+   where id = $1 returning ${COLUMNS}`
 // The earlier of the two clocks, so that the key has ended by either clock.
-const REVOKE = statement(
-  'key_revoke',
-  `update api_key set revoked_at = least(revoked_at, now(), to_timestamp($2::double precision / 1000)) where id = $1
-   returning ${COLUMNS}`,
-)
-const REPLACE = statement(
-  'key_replace',
-  // Budgets of the first key go on.
-  `with old as (
+const REVOKE = sql('key_revoke')`
+  update api_key set revoked_at = least(revoked_at, now(), to_timestamp($2::double precision / 1000)) where id = $1
+   returning ${COLUMNS}`
+// Budgets of the first key go on.
+const REPLACE = sql('key_replace')`with old as (
      update api_key set replaced_by = $2, revoked_at = to_timestamp($3::double precision / 1000) where id = $1 returning coalesce(first_id, id) as first_id
-   ) update api_key k set first_id = coalesce(k.first_id, o.first_id) from old o where k.id = $2`,
-)
-const KEEP_CONTENT_RULE = statement(
-  'key_keep_content_rule',
-  'insert into recording_policy (account_id, scope, days, bytes) select account_id, $2, days, bytes from recording_policy where scope = $1',
-)
-const OF_GRANT = statement('key_of_grant', 'select id from api_key where grant_id = $1 and revoked_at is null')
+   ) update api_key k set first_id = coalesce(k.first_id, o.first_id) from old o where k.id = $2`
+const KEEP_CONTENT_RULE = sql('key_keep_content_rule')`
+  insert into recording_policy (account_id, scope, days, bytes) select account_id, $2, days, bytes from recording_policy where scope = $1`
+const OF_GRANT = sql('key_of_grant')`select id from api_key where grant_id = $1 and revoked_at is null`
 /** Keys that were replaced count until their overlap ends. */
 const LIVE = '(k.revoked_at is null or k.revoked_at > now())'
-const OF_PERSON = statement(
-  'key_of_person',
-  `select k.id, k.client is not null as program from api_key k
+const OF_PERSON = sql('key_of_person')`select k.id, k.client is not null as program from api_key k
      left join oauth_object o on o.model = 'Grant' and o.digest = sha256(convert_to(k.grant_id, 'UTF8'))
    where k.account_id = any($1) and ${LIVE}
-     and (k.member_id = $2 or (k.member_id is null and k.maker_id = $2) or o.payload ->> 'accountId' = $2) order by k.id`,
-)
-const PROGRAMS = statement(
-  'key_programs',
-  `select k.id from oauth_object o join api_key k on o.digest = sha256(convert_to(k.grant_id, 'UTF8'))
+     and (k.member_id = $2 or (k.member_id is null and k.maker_id = $2) or o.payload ->> 'accountId' = $2) order by k.id`
+const PROGRAMS = sql('key_programs')`
+  select k.id from oauth_object o join api_key k on o.digest = sha256(convert_to(k.grant_id, 'UTF8'))
    where o.model = 'Grant' and o.payload ->> 'accountId' = $1 and ${LIVE}
-     and not ($2 and exists (select 1 from membership m where m.person_id = $1 and m.account_id = regexp_replace(k.account_id, '_test$', ''))) order by k.id`,
-)
-const HAND_OVER = statement('key_hand_over', 'update api_key set member_id = $2, maker_id = null where id = $1')
+     and not ($2 and exists (select 1 from membership m where m.person_id = $1 and m.account_id = regexp_replace(k.account_id, '_test$', ''))) order by k.id`
+const HAND_OVER = sql('key_hand_over')`update api_key set member_id = $2, maker_id = null where id = $1`
 // Earlier connections of the same person and program to the account.
-const OF_CONSENT = statement(
-  'key_of_consent',
-  `select k.id from api_key k join oauth_object o on o.model = 'Grant' and o.digest = sha256(convert_to(k.grant_id, 'UTF8'))
+const OF_CONSENT = sql('key_of_consent')`
+  select k.id from api_key k join oauth_object o on o.model = 'Grant' and o.digest = sha256(convert_to(k.grant_id, 'UTF8'))
    join oauth_object mine on mine.model = 'Grant' and mine.digest = sha256(convert_to($2, 'UTF8'))
    where k.account_id = $1 and k.grant_id <> $2 and k.revoked_at is null
-   and o.payload ->> 'accountId' = mine.payload ->> 'accountId' and o.payload ->> 'clientId' = mine.payload ->> 'clientId' order by k.id`,
-)
-const EARLIER = statement(
-  'key_earlier',
-  `with recursive earlier as (
+   and o.payload ->> 'accountId' = mine.payload ->> 'accountId' and o.payload ->> 'clientId' = mine.payload ->> 'clientId' order by k.id`
+const EARLIER = sql('key_earlier')`with recursive earlier as (
      select id from api_key where replaced_by = $1
      union select k.id from api_key k join earlier e on k.replaced_by = e.id
-   ) select id from earlier`,
-)
+   ) select id from earlier`

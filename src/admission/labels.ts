@@ -4,7 +4,7 @@
 
 import { createHash } from 'node:crypto'
 import type { RequestHeaders } from '../catalog/query.ts'
-import { type Database, SHORT_MS, statement } from '../database/database.ts'
+import { type Database, SHORT_MS, sql } from '../database/database.ts'
 import { type Fault, invalid } from '../kernel/fault.ts'
 import { isObject } from '../kernel/json.ts'
 import { LABEL_NAME } from '../kernel/label.ts'
@@ -188,9 +188,7 @@ export function requireLabels(required: readonly string[] | undefined, labels: L
 }
 
 // A name that another call adds at the same moment is not listed yet, so it is returned as if it were added here.
-const LEARN = statement(
-  'label_name_learn',
-  `with listed as (
+const LEARN = sql('label_name_learn', SHORT_MS)`with listed as (
      select n.name from label_name n where n.account_id = $1
    ), added as (
      insert into label_name (account_id, name)
@@ -199,13 +197,8 @@ const LEARN = statement(
        and (select count(*) from listed) + (select count(*) from unnest($2::text[]) as y(name) where not exists (select 1 from listed l where l.name = y.name)) <= $3
      on conflict (account_id, name) do update set name = excluded.name returning name
    )
-   select name from listed union select name from added`,
-  SHORT_MS,
-)
-const NAMES = statement(
-  'label_name_list',
-  'select name from label_name where account_id = any($1) order by name limit 200',
-)
+   select name from listed union select name from added`
+const NAMES = sql('label_name_list')`select name from label_name where account_id = any($1) order by name limit 200`
 
 /** Of the account's tags, those of its test account included. */
 export async function readLabelNames(database: Pick<Database, 'query'>, account: string): Promise<string[]> {

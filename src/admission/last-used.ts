@@ -1,7 +1,7 @@
 // Which keys were used lately, written beside the calls.
-import { type Database, statement } from '../database/database.ts'
+import { type Database, sql } from '../database/database.ts'
 
-const USED = statement('key_used', 'update api_key set last_used_at = now() where id = any($1)')
+const USED = sql('key_used')`update api_key set last_used_at = now() where id = any($1)`
 
 export function createLastUsed(database: Database) {
   const used = new Set<string>()

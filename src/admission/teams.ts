@@ -2,7 +2,7 @@
 // key as labels of the gateway's own, so that budgets and reports find them, and a key that moves leaves its history
 // where it was.
 import type { Audit, By } from '../database/audit.ts'
-import { type Database, type Queryable, statement } from '../database/database.ts'
+import { type Database, type Queryable, sql } from '../database/database.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import { ownAccountOf, testAccountOf } from '../kernel/test-account.ts'
 import { newId, type World } from '../kernel/world.ts'
@@ -215,62 +215,38 @@ const TEAMS = `select t.id, t.name, t.parent_id as "parentId", t.scim_group as "
        select i.id, i.email from team_person m join person i on i.id = m.person_id
        where m.account_id = t.account_id and m.team_id = t.id order by i.email limit ${MEMBERS_MAX}) p), '[]') as members
    from team t where t.account_id = $1`
-const LIST = statement('team_list', `${TEAMS} order by coalesce(t.parent_id, t.id), t.parent_id is not null, t.id`)
-const FIND = statement('team_find', `${TEAMS} and t.id = $3`)
-const COUNT = statement('team_count', 'select count(*)::int as count from team where account_id = $1')
-const INSERT = statement('team_insert', 'insert into team (account_id, id, name, parent_id) values ($1, $2, $3, $4)')
-const CHANGE = statement('team_change', 'update team set name = $3, scim_group = $4 where account_id = $1 and id = $2')
-const KEEP = statement(
-  'team_keep',
-  'insert into team_member (account_id, team_id, person_id) select * from team_person where account_id = $1 and team_id = $2 on conflict do nothing',
-)
+const LIST = sql('team_list')`${TEAMS} order by coalesce(t.parent_id, t.id), t.parent_id is not null, t.id`
+const FIND = sql('team_find')`${TEAMS} and t.id = $3`
+const COUNT = sql('team_count')`select count(*)::int as count from team where account_id = $1`
+const INSERT = sql('team_insert')`insert into team (account_id, id, name, parent_id) values ($1, $2, $3, $4)`
+const CHANGE = sql('team_change')`update team set name = $3, scim_group = $4 where account_id = $1 and id = $2`
+const KEEP = sql('team_keep')`
+  insert into team_member (account_id, team_id, person_id) select * from team_person where account_id = $1 and team_id = $2 on conflict do nothing`
 /** Of teams whose group the directory has sent. */
-export const GIVE_UP = statement(
-  'team_give_up',
-  `delete from team_member m using team t, scim_group g where m.account_id = $1 and t.account_id = m.account_id and t.id = m.team_id
-     and g.scope = t.account_id and lower(g.display_name) = lower($2) and lower(t.scim_group) = lower($2)`,
-)
-const REMOVE = statement(
-  'team_remove',
-  `with settings as (delete from agent_settings where account_id = $1 and scope = $2)
-   delete from team where account_id = $1 and id = $2`,
-)
-const INSIDE = statement(
-  'team_inside',
-  `select 1 from api_key k where k.account_id in ($1, $2) and k.team_id = $3 and (k.revoked_at is null or k.revoked_at > now())
+export const GIVE_UP = sql('team_give_up')`
+  delete from team_member m using team t, scim_group g where m.account_id = $1 and t.account_id = m.account_id and t.id = m.team_id
+     and g.scope = t.account_id and lower(g.display_name) = lower($2) and lower(t.scim_group) = lower($2)`
+const REMOVE = sql('team_remove')`with settings as (delete from agent_settings where account_id = $1 and scope = $2)
+   delete from team where account_id = $1 and id = $2`
+const INSIDE = sql('team_inside')`
+  select 1 from api_key k where k.account_id in ($1, $2) and k.team_id = $3 and (k.revoked_at is null or k.revoked_at > now())
    union all select 1 from team t where t.account_id = $1 and t.parent_id = $3
-   union all select 1 from budget b where b.account_id = $1 and (b.scope in ('team', 'project') and b.value = $3 or b.scope = 'session:' || $3) limit 1`,
-)
-const LEAVE = statement(
-  'team_leave',
-  'delete from team_member where account_id = $1 and team_id = $2 and person_id <> all($3::text[])',
-)
-const JOIN = statement(
-  'team_join',
-  `insert into team_member (account_id, team_id, person_id)
-   select m.account_id, $2, m.person_id from membership m where m.account_id = $1 and m.person_id = any($3::text[]) on conflict do nothing`,
-)
-const OF = statement(
-  'team_of',
-  `select t.id from team t join team_person m on m.account_id = t.account_id and m.team_id in (t.id, t.parent_id)
-   where t.account_id = $1 and m.person_id = $2`,
-)
-const BY_GROUP = statement(
-  'team_by_group',
-  'select 1 from team where account_id = $1 and scim_group is not null limit 1',
-)
+   union all select 1 from budget b where b.account_id = $1 and (b.scope in ('team', 'project') and b.value = $3 or b.scope = 'session:' || $3) limit 1`
+const LEAVE = sql('team_leave')`
+  delete from team_member where account_id = $1 and team_id = $2 and person_id <> all($3::text[])`
+const JOIN = sql('team_join')`insert into team_member (account_id, team_id, person_id)
+   select m.account_id, $2, m.person_id from membership m where m.account_id = $1 and m.person_id = any($3::text[]) on conflict do nothing`
+const OF = sql('team_of')`
+  select t.id from team t join team_person m on m.account_id = t.account_id and m.team_id in (t.id, t.parent_id)
+   where t.account_id = $1 and m.person_id = $2`
+const BY_GROUP = sql('team_by_group')`select 1 from team where account_id = $1 and scim_group is not null limit 1`
 /** One row of somebody who belongs to the account. */
-const PLACE_OF = statement(
-  'team_place_of',
-  `select x.*, ${RULES_OF('$1', 'x.project', 'x.team')} as rules from (
+const PLACE_OF = sql('team_place_of')`select x.*, ${RULES_OF('$1', 'x.project', 'x.team')} as rules from (
    select case when count(distinct coalesce(t.parent_id, t.id)) = 1 then min(coalesce(t.parent_id, t.id)) end as team,
      case when count(t.id) = 1 and min(t.parent_id) is not null then min(t.id) end as project
    from membership s left join team_person m on m.account_id = s.account_id and m.person_id = s.person_id
      left join team t on t.account_id = m.account_id and t.id = m.team_id
-   where s.account_id = $1 and s.person_id = $2 group by s.person_id) x`,
-)
-const PLACE = statement(
-  'team_place',
-  `select exists (select 1 from team where account_id = $1 and id = $2) as team, exists (select 1 from membership where account_id = $1 and person_id = $3) as member,
-     exists (select 1 from membership where account_id = $1 and person_id = $4) or exists (select 1 from person where id = $4 and operator_role is not null) as maker`,
-)
+   where s.account_id = $1 and s.person_id = $2 group by s.person_id) x`
+const PLACE = sql('team_place')`
+  select exists (select 1 from team where account_id = $1 and id = $2) as team, exists (select 1 from membership where account_id = $1 and person_id = $3) as member,
+     exists (select 1 from membership where account_id = $1 and person_id = $4) or exists (select 1 from person where id = $4 and operator_role is not null) as maker`

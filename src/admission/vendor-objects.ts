@@ -2,7 +2,7 @@
 // continue it, and only at the vendor that stores it.
 import { isId } from '../catalog/field.ts'
 import type { Product } from '../catalog/store.ts'
-import { type Database, statement } from '../database/database.ts'
+import { type Database, sql } from '../database/database.ts'
 import { pruneAll } from '../database/prune.ts'
 import type { Fault } from '../kernel/fault.ts'
 import { BYOK } from '../ledger/operation.ts'
@@ -34,32 +34,23 @@ type Asking = Viewer & Pick<Principal, 'accountId'>
  * Vendors store responses for at least thirty days, and conversations until they are deleted. Whether one still exists,
  * only the vendor knows.
  */
-const PRUNE = statement(
-  'vendor_object_forget',
-  `with gone as (
+const PRUNE = sql('vendor_object_forget')`with gone as (
      delete from vendor_object where ctid = any(array(
        (select ctid from vendor_object where id not like 'conv%' and created_at < now() - interval '30 days' limit 5000)
        union all (select ctid from vendor_object where id like 'conv%' and created_at < now() - interval '365 days' limit 5000)))
      returning 1
-   ) select count(*)::int as count from gone`,
-)
-const KEEP = statement(
-  'vendor_object_keep',
-  `insert into vendor_object (account_id, id, vendor, product, credential, key_id) select $1, unnest($2::text[]), $3, $4, $5, $6
+   ) select count(*)::int as count from gone`
+const KEEP = sql('vendor_object_keep')`
+  insert into vendor_object (account_id, id, vendor, product, credential, key_id) select $1, unnest($2::text[]), $3, $4, $5, $6
    on conflict (account_id, id) do update set vendor = excluded.vendor, product = excluded.product, credential = excluded.credential,
      created_at = now()
    where vendor_object.created_at < now() - interval '1 day'
-     or (vendor_object.vendor, vendor_object.product, vendor_object.credential) is distinct from (excluded.vendor, excluded.product, excluded.credential)`,
-)
-const FIND = statement(
-  'vendor_object_find',
-  'select vendor, product, credential, key_id from vendor_object where account_id = $1 and id = $2',
-)
-const FIND_ALL = statement(
-  'vendor_object_find_all',
-  'select id, vendor, product, credential, key_id from vendor_object where account_id = $1 and id = any($2::text[])',
-)
-const DROP = statement('vendor_object_drop', 'delete from vendor_object where account_id = $1 and id = $2')
+     or (vendor_object.vendor, vendor_object.product, vendor_object.credential) is distinct from (excluded.vendor, excluded.product, excluded.credential)`
+const FIND = sql('vendor_object_find')`
+  select vendor, product, credential, key_id from vendor_object where account_id = $1 and id = $2`
+const FIND_ALL = sql('vendor_object_find_all')`
+  select id, vendor, product, credential, key_id from vendor_object where account_id = $1 and id = any($2::text[])`
+const DROP = sql('vendor_object_drop')`delete from vendor_object where account_id = $1 and id = $2`
 
 export async function recordVendorObjects(
   database: Database,

@@ -6,7 +6,7 @@ import { type DataEndpointSpec, type EndpointSpec, isDataEndpoint } from '../cat
 import { FREE } from '../catalog/generation.ts'
 import { endpointsOf } from '../catalog/index.ts'
 import { type Catalog, type CatalogStore, findProduct } from '../catalog/store.ts'
-import { type Database, statement } from '../database/database.ts'
+import { type Database, sql } from '../database/database.ts'
 import { type Credits, formatCredits } from '../kernel/credits.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import { type JsonText, readJson } from '../kernel/json.ts'
@@ -176,11 +176,9 @@ interface AccountRow {
   key_limits: Limits
 }
 
-const ACCOUNT = statement(
-  'own_account',
-  `select a.id, a.name, a.posted, ${HELD('a')} as held, limits_of(a.id, 'account') as limits, a.has_lots, limits_of(k.account_id, k.id) as key_limits
-   from account a left join api_key k on k.id = $2 where a.id = $1`,
-)
+const ACCOUNT = sql('own_account')`
+  select a.id, a.name, a.posted, ${HELD('a')} as held, limits_of(a.id, 'account') as limits, a.has_lots, limits_of(k.account_id, k.id) as key_limits
+   from account a left join api_key k on k.id = $2 where a.id = $1`
 
 // The call that a quote is about, read as its endpoint reads it.
 

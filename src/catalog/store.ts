@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { Audit, By } from '../database/audit.ts'
 import type { Changes } from '../database/changes.ts'
-import { type Database, type Queryable, statement } from '../database/database.ts'
+import { type Database, type Queryable, sql } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import { isTestAccount } from '../kernel/test-account.ts'
 import { KINDS } from '../meter/kind.ts'
@@ -52,22 +52,13 @@ type Amendment = (current: CatalogInput, tx: Queryable, version: number) => unkn
 /** Throws if the document may not be applied. Its writes through `tx` are committed with the document. */
 type RollbackCheck = (document: CatalogInput, current: CatalogInput, tx: Queryable) => Promise<void>
 
-const LOCK = statement('catalog_lock', 'select pg_advisory_xact_lock(7046029259)')
-const LATEST = statement(
-  'catalog_latest',
-  'select version, document from catalog_version order by version desc limit 1',
-)
-const AT = statement('catalog_at', 'select version, document from catalog_version where version = $1')
-const LIST = statement(
-  'catalog_list',
-  'select version, at, actor, note from catalog_version order by version desc limit 200',
-)
-const NAMED = statement('catalog_named', 'select 1 from catalog_version where strpos(document, $1) > 0 limit 1')
-const INSERT = statement(
-  'catalog_insert',
-  `insert into catalog_version (version, document, note, actor)
-   select coalesce(max(version), 0) + 1, $1, $2, $3 from catalog_version returning version`,
-)
+const LOCK = sql('catalog_lock')`select pg_advisory_xact_lock(7046029259)`
+const LATEST = sql('catalog_latest')`select version, document from catalog_version order by version desc limit 1`
+const AT = sql('catalog_at')`select version, document from catalog_version where version = $1`
+const LIST = sql('catalog_list')`select version, at, actor, note from catalog_version order by version desc limit 200`
+const NAMED = sql('catalog_named')`select 1 from catalog_version where strpos(document, $1) > 0 limit 1`
+const INSERT = sql('catalog_insert')`insert into catalog_version (version, document, note, actor)
+   select coalesce(max(version), 0) + 1, $1, $2, $3 from catalog_version returning version`
 
 /** The audit row has only the first sentences; both versions are stored in full. */
 const AUDITED_SENTENCES_MAX = 50

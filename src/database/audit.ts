@@ -9,7 +9,7 @@ import { asPage, count, type Page, type Paging, time } from '../kernel/view.ts'
 import { idAtTime, newId, timeOfId, type World } from '../kernel/world.ts'
 import { type AuditAction, auditSentence, changeSentences, type EVENTS } from './audit-sentence.ts'
 import { type AuditedRow, type KeptRows, keepRows } from './audited-rows.ts'
-import { beforeCommit, type Database, type Queryable, statement } from './database.ts'
+import { beforeCommit, type Database, type Queryable, sql } from './database.ts'
 import { putSetting, readSetting } from './setting.ts'
 
 /** The actor of an audited action. */
@@ -83,33 +83,25 @@ export type AuditLine = Omit<AuditView, 'before' | 'after'> & { readonly previou
 
 export type AuditRow = Pick<StoredRow, 'id' | 'actor' | 'action' | 'object' | 'detail'>
 
-const LOCK = statement('audit_lock', 'select pg_advisory_xact_lock(7046029258)')
-const LAST = statement('audit_last', 'select id, hash from audit order by id desc limit 1')
-const INSERT = statement(
-  'audit_insert',
-  `insert into audit (id, at, actor, action, object, ip, request_id, detail, hash)
-   values ($1, to_timestamp($2::double precision / 1000), $3, $4, $5, $6, $7, $8, $9)`,
-)
+const LOCK = sql('audit_lock')`select pg_advisory_xact_lock(7046029258)`
+const LAST = sql('audit_last')`select id, hash from audit order by id desc limit 1`
+const INSERT = sql('audit_insert')`insert into audit (id, at, actor, action, object, ip, request_id, detail, hash)
+   values ($1, to_timestamp($2::double precision / 1000), $3, $4, $5, $6, $7, $8, $9)`
 const COLUMNS = 'id, at, actor, action, object, ip, request_id, detail, hash'
-const LIST = statement(
-  'audit_list',
-  `select ${COLUMNS} from audit where id < $1
+const LIST = sql('audit_list')`select ${COLUMNS} from audit where id < $1
      and ($3::text is null or actor = $3) and ($4::text is null or action = $4 or starts_with(action, $4 || '.'))
      and ($5::text is null or object = $5) and ($6::text is null or detail ->> 'token' = $6) and ($7::text is null or id >= $7)
-   order by id desc limit $2`,
-)
-const WALK = statement('audit_walk', `select ${COLUMNS} from audit where id > $1 order by id limit 1000`)
+   order by id desc limit $2`
+const WALK = sql('audit_walk')`select ${COLUMNS} from audit where id > $1 order by id limit 1000`
 
-const AFTER = statement('audit_after', `select ${COLUMNS} from audit where id > $1 order by id limit $2`)
-const BEFORE = statement('audit_before', 'select hash from audit where id <= $1 order by id desc limit 1')
+const AFTER = sql('audit_after')`select ${COLUMNS} from audit where id > $1 order by id limit $2`
+const BEFORE = sql('audit_before')`select hash from audit where id <= $1 order by id desc limit 1`
 
 /** Rows that a tool without the gateway's secret has written: the move of an account to another database. */
 const UNSEALED = ['account.move', 'account.arrive']
-const SINCE = statement(
-  'audit_since',
-  'select count(*)::int as count, coalesce(bool_and(action = any($3)), true) as unsealed from audit where id > $1 and id < $2',
-)
-const ACCOUNTS = statement('audit_accounts', 'select 1 from account where ledger is null limit 1')
+const SINCE = sql('audit_since')`
+  select count(*)::int as count, coalesce(bool_and(action = any($3)), true) as unsealed from audit where id > $1 and id < $2`
+const ACCOUNTS = sql('audit_accounts')`select 1 from account where ledger is null limit 1`
 
 type SealName = 'audit_head' | 'audit_checkpoint'
 

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import type { Log } from '../kernel/log.ts'
 import { sleep } from '../kernel/timers.ts'
 import { realWorld } from '../kernel/world.ts'
-import { type Database, type Queryable, statement } from './database.ts'
+import { type Database, type Queryable, sql } from './database.ts'
 
 const ROWS = 2_000
 const BATCHES = 20
@@ -31,22 +31,15 @@ interface Backfill {
 }
 
 const FOLDER = join(import.meta.dirname, 'migrations')
-const STATE = statement('backfill_state', 'select name, rows, ended_at is not null as done from backfill')
-const MAKE = statement('backfill_make', 'insert into backfill (name) values ($1) on conflict do nothing')
-const TAKE = statement(
-  'backfill_take',
-  'select last_key, ended_at is not null as done from backfill where name = $1 for update skip locked',
-)
-const MOVE = statement(
-  'backfill_move',
-  'update backfill set last_key = coalesce($2::text[], last_key), rows = rows + $3, ended_at = case when $4 then now() end where name = $1',
-)
-const KEY = statement(
-  'backfill_key',
-  `select a.attname as name, format_type(a.atttypid, a.atttypmod) as type from pg_index i
+const STATE = sql('backfill_state')`select name, rows, ended_at is not null as done from backfill`
+const MAKE = sql('backfill_make')`insert into backfill (name) values ($1) on conflict do nothing`
+const TAKE = sql('backfill_take')`
+  select last_key, ended_at is not null as done from backfill where name = $1 for update skip locked`
+const MOVE = sql('backfill_move')`
+  update backfill set last_key = coalesce($2::text[], last_key), rows = rows + $3, ended_at = case when $4 then now() end where name = $1`
+const KEY = sql('backfill_key')`select a.attname as name, format_type(a.atttypid, a.atttypmod) as type from pg_index i
    cross join lateral unnest(i.indkey) with ordinality k(number, place) join pg_attribute a on a.attrelid = i.indrelid and a.attnum = k.number
-   where i.indrelid = to_regclass($1) and i.indisprimary order by k.place`,
-)
+   where i.indrelid = to_regclass($1) and i.indisprimary order by k.place`
 
 export async function listBackfills(folder = FOLDER): Promise<Backfill[]> {
   const names = (await readdir(folder)).filter((name) => NAME.test(name)).sort()

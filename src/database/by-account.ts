@@ -2,7 +2,7 @@
 // process knows the ids of all that have any, so that the calls of others ask nothing, and learns of a change which
 // account it is about (functions/account-change.sql).
 import type { Changes } from './changes.ts'
-import { type Database, statement } from './database.ts'
+import { type Database, sql } from './database.ts'
 
 interface ByAccount<T> {
   has(account: string): boolean
@@ -30,17 +30,12 @@ export async function openByAccount<T>(
   { database, changes }: { readonly database: Database; readonly changes: Changes },
   { topic, TABLE, ACCOUNT, read }: Source<T>,
 ): Promise<ByAccount<T>> {
-  const START = statement(
-    `${TABLE}_accounts`,
-    `select distinct ${ACCOUNT} as account, true as has,
+  const START = sql(`${TABLE}_accounts`)`select distinct ${ACCOUNT} as account, true as has,
        (select coalesce(max(version), 0) from account_change where topic = $1) as version
-     from ${TABLE}`,
-  )
-  const CHANGED = statement(
-    `${TABLE}_changed`,
-    `select account_id as account, exists (select from ${TABLE} t where ${ACCOUNT} = c.account_id) as has, version
-     from account_change c where topic = $1 and version > $2`,
-  )
+     from ${TABLE}`
+  const CHANGED = sql(`${TABLE}_changed`)`
+    select account_id as account, exists (select from ${TABLE} t where ${ACCOUNT} = c.account_id) as has, version
+     from account_change c where topic = $1 and version > $2`
   const having = new Set<string>()
   /** Least recently used first. */
   const kept = new Map<string, Promise<T>>()

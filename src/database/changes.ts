@@ -2,7 +2,7 @@
 // through every pooler, and a process that could not poll knows that it may be behind.
 import type { Log } from '../kernel/log.ts'
 import type { World } from '../kernel/world.ts'
-import { type Database, type Queryable, SHORT_MS, statement } from './database.ts'
+import { type Database, type Queryable, SHORT_MS, sql } from './database.ts'
 
 export type Topic =
   | 'catalog'
@@ -45,11 +45,9 @@ interface VersionRow {
 
 const ASK_EVERY_MS = 1_000
 const STUCK_MS = 60_000
-const ASK = statement('changes', 'select topic, version from cache_version', SHORT_MS)
-const BUMP = statement(
-  'bump',
-  'insert into cache_version (topic) values ($1) on conflict (topic) do update set version = cache_version.version + 1',
-)
+const ASK = sql('changes', SHORT_MS)`select topic, version from cache_version`
+const BUMP = sql('bump')`
+  insert into cache_version (topic) values ($1) on conflict (topic) do update set version = cache_version.version + 1`
 
 /** `control`: where the changes of shared tables are counted too, of which this database has none of its own. */
 export function createChanges(database: Database, world: World, log?: Log, control?: Queryable): Changes {

@@ -104,6 +104,12 @@ export function statement(name: string, text: string, withinMs?: number): Statem
   return withinMs === undefined ? { name, text } : { name, text, withinMs }
 }
 
+/** A statement as it is written. Only constants are put into it. */
+export const sql =
+  (name: string, withinMs?: number) =>
+  (texts: TemplateStringsArray, ...parts: readonly (string | number)[]): Statement =>
+    statement(name, String.raw({ raw: texts }, ...parts).trim(), withinMs)
+
 export function openDatabase(options: DatabaseOptions): Database {
   const { connection, connectionsMax = 16, waitFactor = 1, schemas } = options
   const pool = openPool({ connection, connectionsMax, waitFactor, schemas })

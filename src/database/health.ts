@@ -1,6 +1,6 @@
 // What the server and its tables say that an operator should hear before calls are in trouble.
 import type { World } from '../kernel/world.ts'
-import { type Queryable, SHORT_MS, statement } from './database.ts'
+import { type Queryable, SHORT_MS, sql } from './database.ts'
 import { putSetting } from './setting.ts'
 
 /** Null: there is none, or this user of the database may not know. */
@@ -23,9 +23,8 @@ export interface StoreHealth {
 }
 
 const FRESH_MS = 4_000
-const HEALTH = statement(
-  'store_health',
-  `with standby as (select sync_state, replay_lsn from pg_stat_replication where state is distinct from 'backup')
+const HEALTH = sql('store_health', SHORT_MS)`
+  with standby as (select sync_state, replay_lsn from pg_stat_replication where state is distinct from 'backup')
    select pg_database_size(current_database())::float8 as bytes, (select count(*)::int from standby) as standbys,
      greatest((select count(*)::int from standby), (select (value::jsonb ->> 'most')::int from setting
        where name = 'standbys' and (value::jsonb ->> 'at')::timestamptz > now() - interval '1 hour')) as "standbysMost",
@@ -36,14 +35,10 @@ const HEALTH = statement(
      (select max(extract(epoch from now() - coalesce(sent_at, created_at)))::float8 from export where open and paused_at is null and failures > 0) as "exportLagSeconds",
      (select extract(epoch from now() - value::timestamptz)::float8 from setting where name = 'backup-at') as "backupAgeSeconds",
      (select to_char(month, 'YYYY-MM') || ': ' || coalesce(failure, problems ->> 0) from ledger_archive
-       where failure is not null or problems <> '[]' order by month limit 1) as "archiveFault"`,
-  SHORT_MS,
-)
+       where failure is not null or problems <> '[]' order by month limit 1) as "archiveFault"`
 /** In the database, so that processes that start later know it too, and all of them say the same. */
-const STANDBYS = statement(
-  'standbys_seen',
-  `insert into setting (name, value) values ('standbys', jsonb_build_object('most', $1::int, 'at', now())::text) on conflict (name) do update set value = excluded.value`,
-)
+const STANDBYS = sql('standbys_seen')`
+  insert into setting (name, value) values ('standbys', jsonb_build_object('most', $1::int, 'at', now())::text) on conflict (name) do update set value = excluded.value`
 const NOTED_MS = 60_000
 
 export const noteBackup = (database: Queryable, at: string) => putSetting(database, 'backup-at', at)

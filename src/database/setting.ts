@@ -3,16 +3,14 @@
 import type * as z from 'zod'
 import type { Audit, By, ChangeAction } from './audit.ts'
 import type { Changes, Topic } from './changes.ts'
-import { type Database, type Queryable, statement } from './database.ts'
+import { type Database, type Queryable, sql } from './database.ts'
 
-const READ = statement('setting_read', 'select value from setting where name = $1')
-const LIST = statement('setting_list', 'select name, value from setting where starts_with(name, $1)')
-const REMOVE = statement('setting_remove', 'delete from setting where name = $1')
-const PUT = statement(
-  'setting_put',
-  'insert into setting (name, value) values ($1, $2) on conflict (name) do update set value = excluded.value',
-)
-const LOCK = statement('setting_lock', 'select pg_advisory_xact_lock(70461, hashtext($1))')
+const READ = sql('setting_read')`select value from setting where name = $1`
+const LIST = sql('setting_list')`select name, value from setting where starts_with(name, $1)`
+const REMOVE = sql('setting_remove')`delete from setting where name = $1`
+const PUT = sql('setting_put')`
+  insert into setting (name, value) values ($1, $2) on conflict (name) do update set value = excluded.value`
+const LOCK = sql('setting_lock')`select pg_advisory_xact_lock(70461, hashtext($1))`
 
 export async function readSetting(on: Queryable, name: string): Promise<string | undefined> {
   const [row] = await on.query<{ value: string }>(READ, [name])

@@ -2,7 +2,7 @@
 // ever locked for good: after five failed attempts an email address waits one second, then two, then four, up to a
 // minute.
 import { createHash } from 'node:crypto'
-import { type Database, type Queryable, statement } from '../database/database.ts'
+import { type Database, type Queryable, sql } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import { networkOf } from '../upstream/address.ts'
 
@@ -29,52 +29,39 @@ const FREE_TRIES = 5
 const PER_ADDRESS = 20
 
 // An attempt during a wait changes nothing and returns no row.
-const TRY_NAME = statement(
-  'attempt_name',
-  `insert into login_attempt as a (subject, tries) values ($1, 1)
+const TRY_NAME = sql('attempt_name')`insert into login_attempt as a (subject, tries) values ($1, 1)
    on conflict (subject) do update set
      tries = case when a.since < now() - interval '1 hour' then 1 else a.tries + 1 end,
      since = now(),
      blocked_until = case when a.since < now() - interval '1 hour' or a.tries + 1 < $2 then now()
        else now() + make_interval(secs => least(60, power(2, least(a.tries + 1 - $2, 10)))) end
    where a.blocked_until <= clock_timestamp()
-   returning blocked_until::text as until`,
-)
+   returning blocked_until::text as until`
 const WINDOW = 'make_interval(secs => $3)'
-const TRY_WINDOW = statement(
-  'attempt_window',
-  `insert into login_attempt as a (subject, tries, blocked_until) values ($1, 1, case when $2 <= 1 then now() + ${WINDOW} else now() end)
+const TRY_WINDOW = sql('attempt_window')`
+  insert into login_attempt as a (subject, tries, blocked_until) values ($1, 1, case when $2 <= 1 then now() + ${WINDOW} else now() end)
    on conflict (subject) do update set
      tries = case when a.since < now() - ${WINDOW} then 1 else a.tries + 1 end,
      since = case when a.since < now() - ${WINDOW} then now() else a.since end,
      blocked_until = case when a.since >= now() - ${WINDOW} and a.tries + 1 >= $2 then a.since + ${WINDOW} else now() end
    where a.blocked_until <= clock_timestamp()
-   returning blocked_until::text as until`,
-)
-const WAIT = statement(
-  'attempt_wait',
-  'select extract(epoch from blocked_until - clock_timestamp())::float8 as seconds from login_attempt where subject = $1',
-)
-const CLEAR = statement('attempt_clear', 'delete from login_attempt where subject = $1')
+   returning blocked_until::text as until`
+const WAIT = sql('attempt_wait')`
+  select extract(epoch from blocked_until - clock_timestamp())::float8 as seconds from login_attempt where subject = $1`
+const CLEAR = sql('attempt_clear')`delete from login_attempt where subject = $1`
 // A wait that a later attempt has set stays.
-const TAKE_BACK = statement(
-  'attempt_take_back',
-  `update login_attempt set tries = greatest(tries - 1, 0),
+const TAKE_BACK = sql('attempt_take_back')`update login_attempt set tries = greatest(tries - 1, 0),
      blocked_until = case when blocked_until = $2::timestamptz then now() else blocked_until end
-   where subject = $1`,
-)
+   where subject = $1`
 
 /** No window of `brake` is longer. */
 const WINDOW_HOURS_MAX = 24
 /** A row, and its waiting time, is deleted when its window is over. */
-export const PRUNE_ATTEMPTS = statement(
-  'tidy_attempts',
-  `with gone as (
+export const PRUNE_ATTEMPTS = sql('tidy_attempts')`with gone as (
      delete from login_attempt where ctid = any(array(select ctid from login_attempt
        where blocked_until < now() and since < now() - interval '${WINDOW_HOURS_MAX} hours' limit 5000))
      returning 1
-   ) select count(*)::int as count from gone`,
-)
+   ) select count(*)::int as count from gone`
 
 export function createAttempts(database: Database) {
   /** Returns a function that undoes the count. */

@@ -2,7 +2,7 @@
 // login link. The browser (or the link) holds 32 random bytes, the database their SHA-256. Finishing deletes the row,
 // so a flow can be finished only once.
 import { createHash } from 'node:crypto'
-import { type Database, type Queryable, statement } from '../database/database.ts'
+import { type Database, type Queryable, sql } from '../database/database.ts'
 import type { World } from '../kernel/world.ts'
 
 interface Flow<T> {
@@ -28,23 +28,15 @@ export interface Flows {
   firstSeen(on: Queryable, id: string, minutes: number): Promise<boolean>
 }
 
-const BEGIN = statement(
-  'flow_begin',
-  `insert into login_flow (digest, kind, person_id, data, expires_at) values ($1, $2, $3, $4, now() + make_interval(mins => $5))`,
-)
-const FINISH = statement(
-  'flow_finish',
-  'delete from login_flow where digest = $1 and kind = $2 returning person_id, data, expires_at > now() as alive',
-)
-const LOOK = statement(
-  'flow_look',
-  'select person_id, data, expires_at > now() as alive from login_flow where digest = $1 and kind = $2',
-)
-const SEEN = statement(
-  'flow_seen',
-  `insert into login_flow (digest, kind, data, expires_at) values ($1, 'seen', '{}', now() + make_interval(mins => $2))
-   on conflict do nothing returning kind`,
-)
+const BEGIN = sql('flow_begin')`
+  insert into login_flow (digest, kind, person_id, data, expires_at) values ($1, $2, $3, $4, now() + make_interval(mins => $5))`
+const FINISH = sql('flow_finish')`
+  delete from login_flow where digest = $1 and kind = $2 returning person_id, data, expires_at > now() as alive`
+const LOOK = sql('flow_look')`
+  select person_id, data, expires_at > now() as alive from login_flow where digest = $1 and kind = $2`
+const SEEN = sql('flow_seen')`
+  insert into login_flow (digest, kind, data, expires_at) values ($1, 'seen', '{}', now() + make_interval(mins => $2))
+   on conflict do nothing returning kind`
 const TOKEN_BYTES = 32
 const TOKEN = /^[\w-]{43}$/
 

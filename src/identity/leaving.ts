@@ -3,7 +3,7 @@
 // provider, and deleting one's own login. The table in docs/guides/15-people.md says the same.
 import type { Keys } from '../admission/keys.ts'
 import type { By } from '../database/audit.ts'
-import { type Queryable, statement } from '../database/database.ts'
+import { type Queryable, sql } from '../database/database.ts'
 import { invalid } from '../kernel/fault.ts'
 import type { EndedView } from './views.ts'
 
@@ -31,35 +31,23 @@ export interface Left {
 }
 
 const MINE = (column: string) => `${column} = (select email from person where id = $1)`
-const END_LINKS = statement(
-  'leave_links',
-  `delete from invite where account_id = $2 and (${MINE('email')} or ${MINE('made_by')}) returning kind`,
-)
-const END_OPERATOR_LINKS = statement(
-  'leave_operator_links',
-  `delete from invite where ${MINE('made_by')} or (kind <> 'member' and ${MINE('email')}) returning kind`,
-)
+const END_LINKS = sql('leave_links')`
+  delete from invite where account_id = $2 and (${MINE('email')} or ${MINE('made_by')}) returning kind`
+const END_OPERATOR_LINKS = sql('leave_operator_links')`
+  delete from invite where ${MINE('made_by')} or (kind <> 'member' and ${MINE('email')}) returning kind`
 // Each token that they made with one of these has their name too.
-const END_TOKENS = statement(
-  'leave_tokens',
-  `update access_token set revoked_at = now() where person_id = $1 and account_id is not distinct from $2 and revoked_at is null returning id`,
-)
+const END_TOKENS = sql('leave_tokens')`
+  update access_token set revoked_at = now() where person_id = $1 and account_id is not distinct from $2 and revoked_at is null returning id`
 // What lies in another ledger ends there, a moment later (extensions/ledgers/crossings.ts).
-const CROSS = statement(
-  'leave_cross',
-  `insert into crossing (ledger, kind, detail) select ledger, 'leave', $2 from account where id = $1 and ledger is not null`,
-)
-const CROSS_ALL = statement(
-  'leave_cross_all',
-  `insert into crossing (ledger, kind, detail) select distinct ledger, 'leave-outside', $1::jsonb from account where ledger is not null`,
-)
-const MEMBER = statement('leave_heir', 'select 1 from membership where account_id = $1 and person_id = $2 for update')
+const CROSS = sql('leave_cross')`
+  insert into crossing (ledger, kind, detail) select ledger, 'leave', $2 from account where id = $1 and ledger is not null`
+const CROSS_ALL = sql('leave_cross_all')`
+  insert into crossing (ledger, kind, detail) select distinct ledger, 'leave-outside', $1::jsonb from account where ledger is not null`
+const MEMBER = sql('leave_heir')`select 1 from membership where account_id = $1 and person_id = $2 for update`
 /** After the membership or the role is gone: whoever belongs nowhere is signed out. */
-const END_SESSIONS = statement(
-  'leave_sessions',
-  `delete from session s using person p where s.person_id = $1 and p.id = s.person_id and p.operator_role is null
-     and not exists (select 1 from membership m where m.person_id = p.id) returning s.id`,
-)
+const END_SESSIONS = sql('leave_sessions')`
+  delete from session s using person p where s.person_id = $1 and p.id = s.person_id and p.operator_role is null
+     and not exists (select 1 from membership m where m.person_id = p.id) returning s.id`
 
 /**
  * Links that the person made or was sent. They are locked before everything else, as when a link is used: one order of

@@ -2,7 +2,7 @@
 
 import { accountUnknown } from '../admission/accounts.ts'
 import type { Audit, By } from '../database/audit.ts'
-import { type Queryable, statement } from '../database/database.ts'
+import { type Queryable, sql } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import { asView } from '../kernel/view.ts'
 import { endLinks, type LeavingDeps, leaveAccount, leaveOperators, signOutIfNowhere } from './leaving.ts'
@@ -103,66 +103,44 @@ interface InviteRow {
   proves: boolean
 }
 
-const LIST = statement(
-  'member_list',
-  `select p.id as user_id, p.email, m.role, m.created_at, (select max(s.seen_at) from session s where s.person_id = p.id) as last_seen_at
-   from membership m join person p on p.id = m.person_id where m.account_id = $1 order by p.email limit 1000`,
-)
-const ACCOUNT = statement('member_account', 'select 1 from account where id = $1')
-export const INVITE = statement(
-  'invite_insert',
-  `insert into invite (digest, kind, account_id, email, role, made_by, expires_at, proves)
-   values ($1, $2, $3, $4, $5, $6, now() + make_interval(hours => $7), $8)`,
-)
-const LOOK = statement(
-  'invite_find',
-  `select i.kind, i.account_id, a.name as account, i.email, i.role, i.proves from invite i left join account a on a.id = i.account_id
-   where i.digest = $1 and i.expires_at > now() and i.kind <> 'sign-up'`,
-)
-const LOCK_LINKS = statement('invite_lock', 'select 1 from invite where email = $1 order by digest for update')
-const USE = statement('invite_use', 'delete from invite where digest = $1 and expires_at > now() returning kind')
-const LOCK_MEMBER = statement(
-  'member_lock_one',
-  'select role from membership where account_id = $1 and person_id = $2 for update',
-)
-export const JOIN = statement(
-  'member_join',
-  // A table of another server takes no `on conflict do update`.
-  `with had as (update membership set role = $3 where account_id = $1 and person_id = $2 returning role)
+const LIST = sql('member_list')`
+  select p.id as user_id, p.email, m.role, m.created_at, (select max(s.seen_at) from session s where s.person_id = p.id) as last_seen_at
+   from membership m join person p on p.id = m.person_id where m.account_id = $1 order by p.email limit 1000`
+const ACCOUNT = sql('member_account')`select 1 from account where id = $1`
+export const INVITE = sql('invite_insert')`
+  insert into invite (digest, kind, account_id, email, role, made_by, expires_at, proves)
+   values ($1, $2, $3, $4, $5, $6, now() + make_interval(hours => $7), $8)`
+const LOOK = sql('invite_find')`
+  select i.kind, i.account_id, a.name as account, i.email, i.role, i.proves from invite i left join account a on a.id = i.account_id
+   where i.digest = $1 and i.expires_at > now() and i.kind <> 'sign-up'`
+const LOCK_LINKS = sql('invite_lock')`select 1 from invite where email = $1 order by digest for update`
+const USE = sql('invite_use')`delete from invite where digest = $1 and expires_at > now() returning kind`
+const LOCK_MEMBER = sql('member_lock_one')`
+  select role from membership where account_id = $1 and person_id = $2 for update`
+// A table of another server takes no `on conflict do update`.
+export const JOIN = sql('member_join')`
+  with had as (update membership set role = $3 where account_id = $1 and person_id = $2 returning role)
    insert into membership (account_id, person_id, role) select $1, $2, $3 where not exists (select 1 from had)
-   on conflict do nothing`,
-)
-const LOCK_MEMBERS = statement(
-  'member_lock',
-  `select m.person_id, p.email, m.role from membership m join person p on p.id = m.person_id
-   where m.account_id = $1 order by m.person_id for update of m`,
-)
-const PENDING = statement(
-  'invite_pending',
-  `select encode(digest, 'hex') as id, email, role, created_at, expires_at from invite
-   where kind = $1 and account_id is not distinct from $2 and expires_at > now() order by created_at desc limit 200`,
-)
-const WITHDRAW = statement(
-  'invite_withdraw',
-  `delete from invite where kind = $1 and account_id is not distinct from $2 and encode(digest, 'hex') = $3 returning email, role`,
-)
-const OPERATORS = statement(
-  'operator_list',
-  `select p.id as user_id, p.email, p.operator_role as role, p.created_at, (select max(s.seen_at) from session s where s.person_id = p.id) as last_seen_at
-   from person p where p.operator_role is not null order by p.email limit 200`,
-)
-export const LOCK_OPERATORS = statement(
-  'operator_lock',
-  'select id, email, operator_role as role from person where operator_role is not null order by id for update',
-)
-const OTHER_WAYS = statement(
-  'person_other_ways',
-  `select coalesce(l.name, i.issuer) as name, i.email from identity i left join login_provider l on l.id = i.provider_id where i.person_id = $1
-   union all select case f.kind when 'passkey' then 'Passkey' else 'Authenticator app' end, f.name from second_factor f where f.person_id = $1 and f.confirmed`,
-)
-const SET_OPERATOR = statement('operator_set', 'update person set operator_role = $2 where id = $1')
-const SET_ROLE = statement('member_role', 'update membership set role = $3 where account_id = $1 and person_id = $2')
-const REMOVE = statement('member_remove', 'delete from membership where account_id = $1 and person_id = $2')
+   on conflict do nothing`
+const LOCK_MEMBERS = sql('member_lock')`
+  select m.person_id, p.email, m.role from membership m join person p on p.id = m.person_id
+   where m.account_id = $1 order by m.person_id for update of m`
+const PENDING = sql('invite_pending')`
+  select encode(digest, 'hex') as id, email, role, created_at, expires_at from invite
+   where kind = $1 and account_id is not distinct from $2 and expires_at > now() order by created_at desc limit 200`
+const WITHDRAW = sql('invite_withdraw')`
+  delete from invite where kind = $1 and account_id is not distinct from $2 and encode(digest, 'hex') = $3 returning email, role`
+const OPERATORS = sql('operator_list')`
+  select p.id as user_id, p.email, p.operator_role as role, p.created_at, (select max(s.seen_at) from session s where s.person_id = p.id) as last_seen_at
+   from person p where p.operator_role is not null order by p.email limit 200`
+export const LOCK_OPERATORS = sql('operator_lock')`
+  select id, email, operator_role as role from person where operator_role is not null order by id for update`
+const OTHER_WAYS = sql('person_other_ways')`
+  select coalesce(l.name, i.issuer) as name, i.email from identity i left join login_provider l on l.id = i.provider_id where i.person_id = $1
+   union all select case f.kind when 'passkey' then 'Passkey' else 'Authenticator app' end, f.name from second_factor f where f.person_id = $1 and f.confirmed`
+const SET_OPERATOR = sql('operator_set')`update person set operator_role = $2 where id = $1`
+const SET_ROLE = sql('member_role')`update membership set role = $3 where account_id = $1 and person_id = $2`
+const REMOVE = sql('member_remove')`delete from membership where account_id = $1 and person_id = $2`
 
 export const INVITE_HOURS = 7 * 24
 const RESET_HOURS = 24

@@ -3,7 +3,7 @@
 // usage and statements, without the person's name.
 import type { Accounts } from '../admission/accounts.ts'
 import type { By } from '../database/audit.ts'
-import { type Queryable, statement } from '../database/database.ts'
+import { type Queryable, sql } from '../database/database.ts'
 import { formatCredits, parseCredits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { Branding } from './branding/branding.ts'
@@ -40,20 +40,15 @@ interface Membership {
   readonly role: string
 }
 
-const ACCOUNTS = statement(
-  'deletion_accounts',
-  `select a.id, a.name, a.status, a.posted, a.ledger, m.role,
+const ACCOUNTS = sql('deletion_accounts')`select a.id, a.name, a.status, a.posted, a.ledger, m.role,
      (select count(*)::int from membership o where o.account_id = a.id and o.role = 'owner') as owners,
      (select count(*)::int from membership o where o.account_id = a.id) as members
-   from membership m join account a on a.id = m.account_id where m.person_id = $1 order by a.id`,
-)
-const LOCK_MINE = statement(
-  'deletion_lock',
-  `select 1 from membership where account_id in (select account_id from membership where person_id = $1)
-   order by account_id, person_id for update`,
-)
-const END_LINKS = statement('deletion_links', 'delete from invite where email = $1 or made_by = $1')
-const DELETE = statement('person_delete', 'delete from person where id = $1')
+   from membership m join account a on a.id = m.account_id where m.person_id = $1 order by a.id`
+const LOCK_MINE = sql('deletion_lock')`
+  select 1 from membership where account_id in (select account_id from membership where person_id = $1)
+   order by account_id, person_id for update`
+const END_LINKS = sql('deletion_links')`delete from invite where email = $1 or made_by = $1`
+const DELETE = sql('person_delete')`delete from person where id = $1`
 
 /** The name of an account whose owner is gone; names are often those of people. */
 const CLOSED_NAME = 'Deleted by its owner'

@@ -2,7 +2,7 @@
 // after the same time.
 import { createHash } from 'node:crypto'
 import type { Audit, By } from '../database/audit.ts'
-import { type Database, type Queryable, statement } from '../database/database.ts'
+import { type Database, type Queryable, sql } from '../database/database.ts'
 import { pruneAll } from '../database/prune.ts'
 import { Fault } from '../kernel/fault.ts'
 import { newId, type World } from '../kernel/world.ts'
@@ -70,84 +70,52 @@ export interface PersonRow {
 /** Whether the caller may grant and remove this role, of the gateway or in the account; see `coversRole`. */
 export type MayGive = (role: AnyRole, account?: string) => boolean
 
-const OPERATOR_EXISTS = statement(
-  'person_operator',
-  `select exists (select 1 from person where operator_role = 'operator') as some`,
-)
-export const FIND_PERSON = statement(
-  'person_find',
-  'select id, password, email_verified_at is not null as verified, lent_at is not null as lent from person where email = $1',
-)
-const LEND = statement('person_lend', 'update person set lent_at = coalesce(lent_at, now()) where id = $1')
-const LOCK_PERSON = statement(
-  'person_lock',
-  'select operator_role as role, email_verified_at is not null as verified, lent_at is not null as lent from person where id = $1 for update',
-)
+const OPERATOR_EXISTS = sql('person_operator')`
+  select exists (select 1 from person where operator_role = 'operator') as some`
+export const FIND_PERSON = sql('person_find')`
+  select id, password, email_verified_at is not null as verified, lent_at is not null as lent from person where email = $1`
+const LEND = sql('person_lend')`update person set lent_at = coalesce(lent_at, now()) where id = $1`
+const LOCK_PERSON = sql('person_lock')`
+  select operator_role as role, email_verified_at is not null as verified, lent_at is not null as lent from person where id = $1 for update`
 const END_LENDING = [
-  statement(
-    'lent_links',
-    `delete from invite where kind = 'password' and not proves and email = (select email from person where id = $1)`,
-  ),
-  statement(
-    'lent_login_links',
-    `delete from login_flow where kind = 'login-link' and person_id = $1 and data ->> 'lends' = 'true'`,
-  ),
+  sql('lent_links')`
+    delete from invite where kind = 'password' and not proves and email = (select email from person where id = $1)`,
+  sql('lent_login_links')`
+    delete from login_flow where kind = 'login-link' and person_id = $1 and data ->> 'lends' = 'true'`,
 ]
-const ROLES = statement(
-  'person_roles',
-  `select operator_role as role, null as account from person where id = $1 and operator_role is not null
-   union all select role, account_id from membership where person_id = $1`,
-)
-const INSERT_PERSON = statement(
-  'person_insert',
-  `insert into person (id, email, operator_role, password, email_verified_at) values ($1, $2, $3, $4, case when $5 then now() end)
-   on conflict do nothing returning id`,
-)
-const SET_PASSWORD = statement('person_password', 'update person set password = $2 where id = $1')
-const END_LINKS = statement(
-  'invite_end_passwords',
-  `delete from invite where kind = 'password' and email = (select email from person where id = $1)`,
-)
-const KEEP_TOKEN = statement(
-  'setup_keep',
-  `insert into setting (name, value) values ('setup', $1) on conflict (name) do nothing returning name`,
-)
-const RENEW_TOKEN = statement(
-  'setup_renew',
-  `insert into setting (name, value) values ('setup', $1) on conflict (name) do update set value = excluded.value`,
-)
-const LOOK_TOKEN = statement('setup_look', `select name from setting where name = 'setup' and value = $1`)
-const USE_TOKEN = statement('setup_use', `delete from setting where name = 'setup' and value = $1 returning name`)
+const ROLES = sql('person_roles')`
+  select operator_role as role, null as account from person where id = $1 and operator_role is not null
+   union all select role, account_id from membership where person_id = $1`
+const INSERT_PERSON = sql('person_insert')`
+  insert into person (id, email, operator_role, password, email_verified_at) values ($1, $2, $3, $4, case when $5 then now() end)
+   on conflict do nothing returning id`
+const SET_PASSWORD = sql('person_password')`update person set password = $2 where id = $1`
+const END_LINKS = sql('invite_end_passwords')`
+  delete from invite where kind = 'password' and email = (select email from person where id = $1)`
+const KEEP_TOKEN = sql('setup_keep')`
+  insert into setting (name, value) values ('setup', $1) on conflict (name) do nothing returning name`
+const RENEW_TOKEN = sql('setup_renew')`
+  insert into setting (name, value) values ('setup', $1) on conflict (name) do update set value = excluded.value`
+const LOOK_TOKEN = sql('setup_look')`select name from setting where name = 'setup' and value = $1`
+const USE_TOKEN = sql('setup_use')`delete from setting where name = 'setup' and value = $1 returning name`
 const TIDY = [
-  statement(
-    'tidy_sessions',
-    `with gone as (
+  sql('tidy_sessions')`with gone as (
        delete from session where ctid = any(array(select ctid from session
          where seen_at < now() - interval '60 minutes' or created_at < now() - interval '24 hours' limit 5000))
        returning 1
      ) select count(*)::int as count from gone`,
-  ),
-  statement(
-    'tidy_flows',
-    `with gone as (
+  sql('tidy_flows')`with gone as (
        delete from login_flow where ctid = any(array(select ctid from login_flow where expires_at < now() limit 5000)) returning 1
      ) select count(*)::int as count from gone`,
-  ),
-  statement(
-    'tidy_invites',
-    `with gone as (
+  sql('tidy_invites')`with gone as (
        delete from invite where ctid = any(array(select ctid from invite where expires_at < now() limit 5000)) returning 1
      ) select count(*)::int as count from gone`,
-  ),
   // The row of the first token stays. Otherwise a revoked one would be accepted again at the next start.
-  statement(
-    'tidy_tokens',
-    `with gone as (
+  sql('tidy_tokens')`with gone as (
        delete from access_token where ctid = any(array(select ctid from access_token
          where not is_first and least(revoked_at, expires_at) < now() - interval '90 days' limit 5000))
        returning 1
      ) select count(*)::int as count from gone`,
-  ),
   PRUNE_ATTEMPTS,
 ]
 

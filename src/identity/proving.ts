@@ -4,7 +4,7 @@
 // provider or a directory gave stay. The same proof ends what was added to a person's ways in after somebody with fewer
 // rights than all had a link to sign in as them.
 import type { Audit, By } from '../database/audit.ts'
-import { type Queryable, statement } from '../database/database.ts'
+import { type Queryable, sql } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import { type LeavingDeps, leaveAccount, leaveOperators } from './leaving.ts'
 import type { Sessions } from './sessions.ts'
@@ -14,38 +14,32 @@ interface ProvingDeps extends LeavingDeps {
   readonly sessions: Pick<Sessions, 'endAll'>
 }
 
-const UNPROVED = statement(
-  'prove_look',
-  `select p.email, p.email_verified_at is not null as lent, coalesce(array_agg(m.account_id order by m.account_id) filter (where m.account_id is not null), '{}') as accounts
+const UNPROVED = sql('prove_look')`
+  select p.email, p.email_verified_at is not null as lent, coalesce(array_agg(m.account_id order by m.account_id) filter (where m.account_id is not null), '{}') as accounts
    from person p left join membership m on m.person_id = p.id and m.provider_id is null
      and not exists (select 1 from scim_user s where s.person_id = p.id and s.scope = m.account_id)
-   where p.id = $1 and (p.email_verified_at is null or p.lent_at is not null) group by p.id, p.email, p.email_verified_at`,
-)
-const END_LINKS = statement('prove_links', 'delete from invite where email = $1 or made_by = $1')
-const LEAVE = statement('prove_leave', 'delete from membership where person_id = $1 and account_id = any($2)')
-const PROVE = statement(
-  'prove_person',
-  'update person set email_verified_at = now(), lent_at = null, password = null where id = $1 and email_verified_at is null returning id',
-)
+   where p.id = $1 and (p.email_verified_at is null or p.lent_at is not null) group by p.id, p.email, p.email_verified_at`
+const END_LINKS = sql('prove_links')`delete from invite where email = $1 or made_by = $1`
+const LEAVE = sql('prove_leave')`delete from membership where person_id = $1 and account_id = any($2)`
+const PROVE = sql('prove_person')`
+  update person set email_verified_at = now(), lent_at = null, password = null where id = $1 and email_verified_at is null returning id`
 /** Logins at providers, and what is about to become one. */
 export const END_LOGINS = [
-  statement('end_identities', 'delete from identity where person_id = $1'),
-  statement('end_flows', 'delete from login_flow where person_id = $1'),
+  sql('end_identities')`delete from identity where person_id = $1`,
+  sql('end_flows')`delete from login_flow where person_id = $1`,
 ]
 /** What signs a person in, besides the password. */
 export const END_WAYS_IN = [
   ...END_LOGINS,
-  statement('end_factors', 'delete from second_factor where person_id = $1'),
-  statement('end_codes', 'delete from recovery_code where person_id = $1'),
+  sql('end_factors')`delete from second_factor where person_id = $1`,
+  sql('end_codes')`delete from recovery_code where person_id = $1`,
 ]
 
 const END_LENT = [
-  statement(
-    'lent_factors',
-    'delete from second_factor f using person p where p.id = $1 and f.person_id = p.id and f.created_at >= p.lent_at',
-  ),
-  statement('lent_codes', 'delete from recovery_code where person_id = $1'),
-  statement('lent_end', 'update person set lent_at = null, password = null where id = $1'),
+  sql('lent_factors')`
+    delete from second_factor f using person p where p.id = $1 and f.person_id = p.id and f.created_at >= p.lent_at`,
+  sql('lent_codes')`delete from recovery_code where person_id = $1`,
+  sql('lent_end')`update person set lent_at = null, password = null where id = $1`,
 ]
 
 /** Programs, and their tokens. Second factors stay: a thief of the mailbox must not get rid of them. */

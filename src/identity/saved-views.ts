@@ -1,6 +1,6 @@
 // Named filters and prompts that a person saved on a page of the console. They are private to the person and available
 // in every browser.
-import { type Database, statement } from '../database/database.ts'
+import { type Database, sql } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { SavedView } from './views.ts'
 
@@ -28,17 +28,10 @@ export async function deleteView(database: Database, person: string, page: strin
   return (await database.query(DELETE, [person, page, name])).length > 0
 }
 
-const LIST = statement(
-  'saved_view_list',
-  'select name, query from saved_view where person_id = $1 and page = $2 order by lower(name), name',
-)
-const SAVE = statement(
-  'saved_view_save',
-  `insert into saved_view (person_id, page, name, query)
+const LIST = sql('saved_view_list')`
+  select name, query from saved_view where person_id = $1 and page = $2 order by lower(name), name`
+const SAVE = sql('saved_view_save')`insert into saved_view (person_id, page, name, query)
    select $1, $2, $3, $4 where (select count(*) from saved_view where person_id = $1 and (page, name) <> ($2, $3)) < $5
-   on conflict (person_id, page, name) do update set query = excluded.query returning name`,
-)
-const DELETE = statement(
-  'saved_view_delete',
-  'delete from saved_view where person_id = $1 and page = $2 and name = $3 returning name',
-)
+   on conflict (person_id, page, name) do update set query = excluded.query returning name`
+const DELETE = sql('saved_view_delete')`
+  delete from saved_view where person_id = $1 and page = $2 and name = $3 returning name`

@@ -1,7 +1,7 @@
 // Second factors of people: codes of an authenticator app, passkeys (passkeys.ts adds and checks them), and recovery
 // codes for a lost phone.
 import type { By } from '../database/audit.ts'
-import { type Queryable, statement } from '../database/database.ts'
+import { type Queryable, sql } from '../database/database.ts'
 import { defineSetting } from '../database/setting.ts'
 import { Fault } from '../kernel/fault.ts'
 import { seal, sign, unseal } from '../kernel/secret.ts'
@@ -37,45 +37,28 @@ export interface SecondFactorDeps extends PeopleDeps {
   readonly factorKey: Buffer
 }
 
-const LIST = statement(
-  'factor_list',
-  `select id, kind, name, created_at, used_at from second_factor where person_id = $1 and confirmed order by created_at limit 100`,
-)
-const COUNT_CODES = statement('factor_codes', 'select count(*)::int as count from recovery_code where person_id = $1')
-const LOCK_PERSON = statement('factor_lock', 'select id from person where id = $1 for update')
-const DROP_PENDING = statement(
-  'factor_drop_pending',
-  `delete from second_factor where person_id = $1 and kind = 'totp' and not confirmed`,
-)
-const INSERT_TOTP = statement(
-  'factor_insert_totp',
-  `insert into second_factor (id, person_id, kind, name, sealed) values ($1, $2, 'totp', 'Authenticator app', $3)`,
-)
-const TOTPS = statement(
-  'factor_totps',
-  `select id, sealed from second_factor where person_id = $1 and kind = 'totp' and confirmed = $2`,
-)
+const LIST = sql('factor_list')`
+  select id, kind, name, created_at, used_at from second_factor where person_id = $1 and confirmed order by created_at limit 100`
+const COUNT_CODES = sql('factor_codes')`select count(*)::int as count from recovery_code where person_id = $1`
+const LOCK_PERSON = sql('factor_lock')`select id from person where id = $1 for update`
+const DROP_PENDING = sql('factor_drop_pending')`
+  delete from second_factor where person_id = $1 and kind = 'totp' and not confirmed`
+const INSERT_TOTP = sql('factor_insert_totp')`
+  insert into second_factor (id, person_id, kind, name, sealed) values ($1, $2, 'totp', 'Authenticator app', $3)`
+const TOTPS = sql('factor_totps')`
+  select id, sealed from second_factor where person_id = $1 and kind = 'totp' and confirmed = $2`
 // The check is the write: a code is accepted only for a later time step than the last one, so it is accepted once.
-const USE_STEP = statement(
-  'factor_use_step',
-  'update second_factor set counter = $2, used_at = now() where id = $1 and counter < $2 returning id',
-)
-const CONFIRM = statement('factor_confirm', 'update second_factor set confirmed = true where id = $1')
-const OTHERS = statement(
-  'factor_others',
-  'select count(*)::int as count from second_factor where person_id = $1 and confirmed and id <> $2',
-)
-const REMOVE = statement('factor_remove', 'delete from second_factor where person_id = $1 and id = $2 returning kind')
-const REMOVE_ALL = statement('factor_remove_all', 'delete from second_factor where person_id = $1')
-const DROP_CODES = statement('factor_drop_codes', 'delete from recovery_code where person_id = $1')
-const PUT_CODES = statement(
-  'factor_put_codes',
-  'insert into recovery_code (person_id, digest) select $1, unnest($2::bytea[])',
-)
-const USE_CODE = statement(
-  'factor_use_code',
-  'delete from recovery_code where person_id = $1 and digest = $2 returning person_id',
-)
+const USE_STEP = sql('factor_use_step')`
+  update second_factor set counter = $2, used_at = now() where id = $1 and counter < $2 returning id`
+const CONFIRM = sql('factor_confirm')`update second_factor set confirmed = true where id = $1`
+const OTHERS = sql('factor_others')`
+  select count(*)::int as count from second_factor where person_id = $1 and confirmed and id <> $2`
+const REMOVE = sql('factor_remove')`delete from second_factor where person_id = $1 and id = $2 returning kind`
+const REMOVE_ALL = sql('factor_remove_all')`delete from second_factor where person_id = $1`
+const DROP_CODES = sql('factor_drop_codes')`delete from recovery_code where person_id = $1`
+const PUT_CODES = sql('factor_put_codes')`insert into recovery_code (person_id, digest) select $1, unnest($2::bytea[])`
+const USE_CODE = sql('factor_use_code')`
+  delete from recovery_code where person_id = $1 and digest = $2 returning person_id`
 
 const POLICY = defineSetting({
   name: 'login',

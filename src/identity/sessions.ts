@@ -1,7 +1,7 @@
 // Sessions of the console. The browser holds 32 random bytes, the database their SHA-256. Sessions are ended in the
 // database, so a copied cookie is worthless afterwards.
 import { createHash } from 'node:crypto'
-import { type Database, type Queryable, statement } from '../database/database.ts'
+import { type Database, type Queryable, sql } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import { sameBytes, sign } from '../kernel/secret.ts'
 import { newId, type World } from '../kernel/world.ts'
@@ -70,56 +70,38 @@ const SSO_ONLY = `exists (select 1 from login_domain d where d.sso_only and d.do
 const FACTORS = `(select coalesce(array_agg(distinct f.kind), '{}') from second_factor f where f.person_id = p.id and f.confirmed)`
 // No row: the person's domain allows single sign-on only. A login link from the operator works nevertheless, for when
 // the provider is down.
-const INSERT = statement(
-  'session_insert',
-  `insert into session (id, digest, person_id, ip, user_agent, method, strong, awaits_factor, provider_id, sid)
+const INSERT = sql('session_insert')`
+  insert into session (id, digest, person_id, ip, user_agent, method, strong, awaits_factor, provider_id, sid)
    select $1, $2, p.id, $4, $5, $6, $7, not $7 and cardinality(${FACTORS}) > 0, $8, $9 from person p
    where p.id = $3 and ($6 = 'link' or not ${SSO_ONLY})
-   returning id`,
-)
-const FIND = statement(
-  'session_find',
-  `select s.id, s.seen_at < now() - interval '60 seconds' as resting, p.id as person_id, p.email, p.operator_role,
+   returning id`
+const FIND = sql('session_find')`
+  select s.id, s.seen_at < now() - interval '60 seconds' as resting, p.id as person_id, p.email, p.operator_role,
      s.method, s.provider_id, s.strong, s.proved_at > now() - interval '10 minutes' as proved, ${FACTORS} as factors,
      p.password is not null as has_password, (select value from setting where name = 'login') as policy,
      coalesce((select json_agg(json_build_object('id', a.id, 'name', a.name, 'role', m.role) order by a.name)
        from membership m join account a on a.id = m.account_id where m.person_id = p.id), '[]') as accounts
-   from session s join person p on p.id = s.person_id where s.digest = $1 and not s.awaits_factor and ${ALIVE}`,
-)
+   from session s join person p on p.id = s.person_id where s.digest = $1 and not s.awaits_factor and ${ALIVE}`
 // Time to give the second factor.
-const AWAITING = statement(
-  'session_awaiting',
-  `select s.id, p.id as person_id, p.email, ${FACTORS} as factors from session s join person p on p.id = s.person_id
-   where s.digest = $1 and s.awaits_factor and s.created_at > now() - interval '10 minutes'`,
-)
-const COMPLETE = statement(
-  'session_complete',
-  `update session set digest = $2, awaits_factor = false, strong = true, proved_at = now(), seen_at = now()
-   where id = $1 and awaits_factor returning id`,
-)
-const PROVE = statement(
-  'session_prove',
-  'update session set proved_at = now(), strong = strong or $2 where id = $1 and not awaits_factor',
-)
+const AWAITING = sql('session_awaiting')`
+  select s.id, p.id as person_id, p.email, ${FACTORS} as factors from session s join person p on p.id = s.person_id
+   where s.digest = $1 and s.awaits_factor and s.created_at > now() - interval '10 minutes'`
+const COMPLETE = sql('session_complete')`
+  update session set digest = $2, awaits_factor = false, strong = true, proved_at = now(), seen_at = now()
+   where id = $1 and awaits_factor returning id`
+const PROVE = sql('session_prove')`
+  update session set proved_at = now(), strong = strong or $2 where id = $1 and not awaits_factor`
 const HOLD = [
-  statement(
-    'session_hold',
-    'select 1 from person where id = (select person_id from session where id = $1) for no key update',
-  ),
-  statement('session_held', 'select 1 from session where id = $1'),
+  sql('session_hold')`select 1 from person where id = (select person_id from session where id = $1) for no key update`,
+  sql('session_held')`select 1 from session where id = $1`,
 ]
-const SEEN = statement('session_seen', 'update session set seen_at = now() where id = $1')
-const LIST = statement(
-  'session_list',
-  `select s.id, s.created_at, s.seen_at, s.ip, s.user_agent, s.method, s.strong from session s
+const SEEN = sql('session_seen')`update session set seen_at = now() where id = $1`
+const LIST = sql('session_list')`
+  select s.id, s.created_at, s.seen_at, s.ip, s.user_agent, s.method, s.strong from session s
    where s.person_id = $1 and not s.awaits_factor and ${ALIVE}
-   order by s.seen_at desc limit 200`,
-)
-const END = statement('session_end', 'delete from session where person_id = $1 and id = $2 returning id')
-const END_ALL = statement(
-  'session_end_all',
-  'delete from session where person_id = $1 and id is distinct from $2::text',
-)
+   order by s.seen_at desc limit 200`
+const END = sql('session_end')`delete from session where person_id = $1 and id = $2 returning id`
+const END_ALL = sql('session_end_all')`delete from session where person_id = $1 and id is distinct from $2::text`
 
 interface FoundRow {
   id: string

@@ -6,7 +6,7 @@ import { isIP } from 'node:net'
 import { accountUnknown } from '../admission/accounts.ts'
 import { isRangeWithin, readIpRanges } from '../admission/api-key.ts'
 import type { Audit, By } from '../database/audit.ts'
-import { type Database, statement } from '../database/database.ts'
+import { type Database, sql } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import { sameBytes, sign } from '../kernel/secret.ts'
 import { asView } from '../kernel/view.ts'
@@ -96,57 +96,38 @@ export const FIRST = 'operator token'
 
 const COLUMNS =
   'id, name, last4, scopes, ip_ranges, expires_at, made_by as created_by, created_at, last_used_at, last_ip, revoked_at, is_first'
-const LIST = statement(
-  'token_list',
-  `select ${COLUMNS} from access_token where account_id is not distinct from $1 order by revoked_at is not null, created_at desc limit 500`,
-)
+const LIST = sql('token_list')`
+  select ${COLUMNS} from access_token where account_id is not distinct from $1 order by revoked_at is not null, created_at desc limit 500`
 // Locks the account's row, so that concurrent requests cannot exceed the limit.
-const LOCK_ACCOUNT = statement('token_account', 'select 1 from account where id = $1 for no key update')
-const LIVE = statement(
-  'token_live',
-  `select count(*)::int as count from access_token where account_id is not distinct from $1 and revoked_at is null
-     and (expires_at is null or expires_at > now())`,
-)
-const INSERT = statement(
-  'token_insert',
-  `insert into access_token (id, digest, account_id, name, last4, scopes, ip_ranges, expires_at, person_id, made_by, parent_id)
-   values ($1, $2, $3, $4, $5, $6, $7, to_timestamp($8::double precision / 1000), $9, $10, $11) returning ${COLUMNS}`,
-)
-const FIND = statement(
-  'token_find',
-  `select t.revoked_at, t.scopes, t.person_id, p.operator_role as role, m.role as account_role
+const LOCK_ACCOUNT = sql('token_account')`select 1 from account where id = $1 for no key update`
+const LIVE = sql('token_live')`
+  select count(*)::int as count from access_token where account_id is not distinct from $1 and revoked_at is null
+     and (expires_at is null or expires_at > now())`
+const INSERT = sql('token_insert')`
+  insert into access_token (id, digest, account_id, name, last4, scopes, ip_ranges, expires_at, person_id, made_by, parent_id)
+   values ($1, $2, $3, $4, $5, $6, $7, to_timestamp($8::double precision / 1000), $9, $10, $11) returning ${COLUMNS}`
+const FIND = sql('token_find')`
+  select t.revoked_at, t.scopes, t.person_id, p.operator_role as role, m.role as account_role
    from access_token t left join person p on p.id = t.person_id
      left join membership m on m.person_id = t.person_id and m.account_id = t.account_id
-   where t.id = $2 and t.account_id is not distinct from $1 for update of t`,
-)
-const REVOKE = statement(
-  'token_revoke',
-  `update access_token set revoked_at = coalesce(revoked_at, now()) where id = $2 and account_id is not distinct from $1 returning ${COLUMNS}`,
-)
+   where t.id = $2 and t.account_id is not distinct from $1 for update of t`
+const REVOKE = sql('token_revoke')`
+  update access_token set revoked_at = coalesce(revoked_at, now()) where id = $2 and account_id is not distinct from $1 returning ${COLUMNS}`
 // Revoking the parent waits for this lock, and then revokes the new token too.
-const LOCK_PARENT = statement(
-  'token_lock_parent',
-  'select 1 from access_token where id = $1 and revoked_at is null for share',
-)
-const REVOKE_MADE = statement(
-  'token_revoke_made',
-  `update access_token set revoked_at = now() where parent_id = any($1) and revoked_at is null returning ${COLUMNS}`,
-)
-const USE = statement(
-  'token_use',
-  `select t.id, t.name, t.account_id, t.scopes, t.ip_ranges, t.expires_at, t.is_first, t.person_id, p.email, p.operator_role as role, m.role as account_role,
+const LOCK_PARENT = sql('token_lock_parent')`select 1 from access_token where id = $1 and revoked_at is null for share`
+const REVOKE_MADE = sql('token_revoke_made')`
+  update access_token set revoked_at = now() where parent_id = any($1) and revoked_at is null returning ${COLUMNS}`
+const USE = sql('token_use')`
+  select t.id, t.name, t.account_id, t.scopes, t.ip_ranges, t.expires_at, t.is_first, t.person_id, p.email, p.operator_role as role, m.role as account_role,
      t.expires_at <= now() as expired, t.revoked_at is not null as revoked,
      t.last_used_at is null or t.last_used_at < now() - interval '60 seconds' as resting
    from access_token t left join person p on p.id = t.person_id
      left join membership m on m.person_id = t.person_id and m.account_id = t.account_id
-   where t.digest = $1`,
-)
-const USED = statement('token_used', 'update access_token set last_used_at = now(), last_ip = $2 where id = $1')
-const ADOPT = statement(
-  'token_adopt',
-  `insert into access_token (id, digest, name, last4, scopes, made_by, is_first) values ($1, $2, $3, $4, '{*}', 'the first start', true)
-   on conflict do nothing`,
-)
+   where t.digest = $1`
+const USED = sql('token_used')`update access_token set last_used_at = now(), last_ip = $2 where id = $1`
+const ADOPT = sql('token_adopt')`
+  insert into access_token (id, digest, name, last4, scopes, made_by, is_first) values ($1, $2, $3, $4, '{*}', 'the first start', true)
+   on conflict do nothing`
 
 export function createTokens(deps: { database: Database; world: World; audit: Audit; pepper: Buffer }): Tokens {
   const { database, world, audit, pepper } = deps

@@ -2,7 +2,7 @@
 // with every attempt. When a process crashes, another process sends its messages again after the lease has expired. So
 // delivery is at least once, and no two processes make the same attempt.
 import type { Audit, By } from '../database/audit.ts'
-import { type Database, type Queryable, statement } from '../database/database.ts'
+import { type Database, type Queryable, sql } from '../database/database.ts'
 import { pruneAll } from '../database/prune.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
@@ -284,10 +284,8 @@ const STATUS = `case when delivered_at is not null then 'delivered' when given_u
   when lease_until > now() then 'sending' else 'waiting' end`
 const SEEN = `id, created_at as at, account_id, kind, event, subject, shown, ${STATUS} as status, version, attempts, open, step_at, delivered_at, given_up_at`
 
-const ADD = statement(
-  'delivery_add',
-  `insert into delivery (id, account_id, kind, event, subject, shown, sealed) values ($1, $2, $3, $4, $5, $6, $7) on conflict (id) do nothing`,
-)
+const ADD = sql('delivery_add')`
+  insert into delivery (id, account_id, kind, event, subject, shown, sealed) values ($1, $2, $3, $4, $5, $6, $7) on conflict (id) do nothing`
 const CLAIMED = 'account_id, id, version, kind, sealed, tries'
 // The row keeps the last 20 attempts.
 const TAKEN = `tries = tries + 1,
@@ -299,48 +297,30 @@ const ENDED = `attempts = jsonb_set(attempts, '{-1}', (attempts -> -1) || (e.end
   given_up_at = case e.ending ->> 'state' when 'given_up' then now() when 'waiting' then given_up_at end`
 // A page continues below its cursor. If the cursor's row was pruned, all older rows were pruned too. A row of another
 // ledger is not here: such a cursor has its time too.
-const LIST = statement(
-  'delivery_list',
-  `select ${SEEN} from delivery
+const LIST = sql('delivery_list')`select ${SEEN} from delivery
    where ($1::text is null or account_id = $1) and ($2::text is null or ${STATUS} = $2) and ($3::text is null or kind = $3)
      and ($4::text is null or ($6::double precision is null and (created_at, id) < (select c.created_at, c.id from delivery c where c.id = $4))
        or (created_at < to_timestamp(($6 + 1) / 1000) and (date_trunc('milliseconds', created_at), id) < (to_timestamp($6 / 1000), $4)))
-   order by created_at desc, id desc limit $5`,
-)
-const ABOUT = statement('delivery_about', `select ${SEEN} from delivery where subject = any($1) order by id`)
+   order by created_at desc, id desc limit $5`
+const ABOUT = sql('delivery_about')`select ${SEEN} from delivery where subject = any($1) order by id`
 const OF = '($2::text[] is null or account_id = any($2))'
-const FIND = statement('delivery_find', `select ${SEEN}, sealed from delivery where id = $1 and ${OF}`)
-const LOCK = statement(
-  'delivery_lock',
-  `select ${SEEN}, sealed is not null as sealed from delivery where id = $1 and ${OF} for update`,
-)
-const REPEAT = statement(
-  'delivery_repeat',
-  `update delivery set tries = 0, lease_until = null, open = true, step_at = now(), delivered_at = null, given_up_at = null where id = $1 returning ${SEEN}`,
-)
+const FIND = sql('delivery_find')`select ${SEEN}, sealed from delivery where id = $1 and ${OF}`
+const LOCK = sql('delivery_lock')`
+  select ${SEEN}, sealed is not null as sealed from delivery where id = $1 and ${OF} for update`
+const REPEAT = sql('delivery_repeat')`
+  update delivery set tries = 0, lease_until = null, open = true, step_at = now(), delivered_at = null, given_up_at = null where id = $1 returning ${SEEN}`
 // Alerts only: each job names the address of its own webhook, and an account may have any number of those waiting.
-const OPEN_ALERTS = statement(
-  'delivery_open_alerts',
-  `select id, kind, sealed from delivery where account_id = $1 and open and event like 'alert.%'`,
-)
+const OPEN_ALERTS = sql('delivery_open_alerts')`
+  select id, kind, sealed from delivery where account_id = $1 and open and event like 'alert.%'`
 // An attempt in flight records its own outcome.
-const WITHDRAW = statement(
-  'delivery_withdraw',
-  `update delivery set given_up_at = now(), open = false, attempts = case when lease_until > now() then attempts
+const WITHDRAW = sql('delivery_withdraw')`
+  update delivery set given_up_at = now(), open = false, attempts = case when lease_until > now() then attempts
      else attempts || jsonb_build_object('number', version, 'at', to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'ms', 0, 'error', $2::text) end
-   where id = any($1) and open`,
-)
-const FORGET_ALERT_MAILS = statement(
-  'delivery_forget_alert_mails',
-  `update delivery set sealed = null where account_id = $1 and kind = 'email' and event like 'alert.%' and lower(shown) = $2`,
-)
-const FORGET_MAILS = statement(
-  'delivery_forget_mails',
-  `delete from delivery where kind = 'email' and event like 'person.%' and shown = $1`,
-)
-const PRUNE = statement(
-  'delivery_prune',
-  `with gone as (delete from delivery where id in (
+   where id = any($1) and open`
+const FORGET_ALERT_MAILS = sql('delivery_forget_alert_mails')`
+  update delivery set sealed = null where account_id = $1 and kind = 'email' and event like 'alert.%' and lower(shown) = $2`
+const FORGET_MAILS = sql('delivery_forget_mails')`
+  delete from delivery where kind = 'email' and event like 'person.%' and shown = $1`
+const PRUNE = sql('delivery_prune')`with gone as (delete from delivery where id in (
      select id from delivery where created_at < now() - interval '30 days' order by created_at limit 1000) returning 1)
-   select count(*)::int as count from gone`,
-)
+   select count(*)::int as count from gone`

@@ -1,7 +1,7 @@
 // The rows of jobs: one statement for each change, fenced by the version that the worker raised when it took the job. A
 // worker that lost its lease finds another version, and its writes have no effect.
 import { keySeenBy } from '../admission/api-key.ts'
-import { type Database, type Queryable, type Statement, statement } from '../database/database.ts'
+import { type Database, type Queryable, type Statement, sql, statement } from '../database/database.ts'
 import { createBatch } from '../kernel/batch.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { CallbackRow, JobRow, Jobs, ListedJob } from './job.ts'
@@ -13,14 +13,12 @@ const SEEN = `${FACTS_OF_ONE}, input`
 /** Bytes of callers' input in one result of the database. Further rows come with the next query. */
 const INPUT_BYTES_MAX = 4_000_000
 
-const FIND = statement('job_find', `select ${SEEN} from job where id = $1`)
+const FIND = sql('job_find')`select ${SEEN} from job where id = $1`
 
-const FIND_CALLBACK = statement('job_find_callback', `select ${SEEN}, callback_url from job where id = $1`)
+const FIND_CALLBACK = sql('job_find_callback')`select ${SEEN}, callback_url from job where id = $1`
 
-const LIST = statement(
-  'job_list',
-  // A page stops at the byte limit, but always has at least one row.
-  `with page as (
+// A page stops at the byte limit, but always has at least one row.
+const LIST = sql('job_list')`with page as (
      select ${SEEN} from job
      where account_id = $1 and ($2::text is null or status = $2)
        and ($5::text is null or key_id = $5)
@@ -35,17 +33,13 @@ const LIST = statement(
    ), paid as materialized (
      select id as paid_id, amount as charged from transfer where account_id = $1 and id in (select hold_id from shown)
    )
-   select shown.*, paid.charged from shown left join paid on paid_id = hold_id order by hold_id desc`,
-)
+   select shown.*, paid.charged from shown left join paid on paid_id = hold_id order by hold_id desc`
 
-const CHANGED = statement(
-  'job_changed',
-  `with measured as (
+const CHANGED = sql('job_changed')`with measured as (
      select job.*, sum(octet_length(input)) over (order by id) - octet_length(input) as bytes_before
      from job join unnest($1::text[], $2::text[]) as seen (seen_id, seen_status) on id = seen_id where status <> seen_status
    )
-   select ${SEEN} from measured where bytes_before < ${INPUT_BYTES_MAX}`,
-)
+   select ${SEEN} from measured where bytes_before < ${INPUT_BYTES_MAX}`
 
 const CLAIMED = `${FACTS_OF_ONE}, catalog_version, request, callback_url, attempts, misses,
   submissions, vendor, route, credential, task_id, verdict, delivered,
@@ -64,97 +58,70 @@ const ENDED = `attempts = (e.ending ->> 'attempts')::int, misses = (e.ending ->>
  */
 const HELD = (FROM: number) => `select 1 from hold where account_id = $${FROM} and id = $${FROM + 1}`
 
-const BEGIN_SUBMISSION = statement(
-  'job_begin_submission',
-  `with held as materialized (${HELD(5)})
+const BEGIN_SUBMISSION = sql('job_begin_submission')`with held as materialized (${HELD(5)})
    update job set status = 'CONNECT', submit_started_at = now(), submissions = submissions + 1, vendor = $3, route = $4, credential = $7
    where id = $1 and version = $2 and status in ('PENDING', 'CONNECT') and verdict is null and task_id is null
      and submit_started_at is null and exists (select 1 from held)
-   returning id`,
-)
+   returning id`
 
-const OPEN_AT = statement(
-  'job_open_at',
-  `select count(*)::int as count from job
-   where open and submit_started_at is not null and vendor = $1 and coalesce(credential, $2) = $2`,
-)
+const OPEN_AT = sql('job_open_at')`select count(*)::int as count from job
+   where open and submit_started_at is not null and vendor = $1 and coalesce(credential, $2) = $2`
 
-const REFUSED_SUBMISSION = statement(
-  'job_refused_submission',
-  `update job set submit_started_at = null where id = $1 and version = $2 and task_id is null and verdict is null returning id`,
-)
+const REFUSED_SUBMISSION = sql('job_refused_submission')`
+  update job set submit_started_at = null where id = $1 and version = $2 and task_id is null and verdict is null returning id`
 
-const SUBMITTED = statement(
-  'job_submitted',
-  `with done as (
+const SUBMITTED = sql('job_submitted')`with done as (
      update job set task_id = $3, request = $4
      where id = $1 and version = $2 and task_id is null and verdict is null returning id
    ), unneeded as (
      delete from job_body using done where job_id = done.id
    )
-   select id from done`,
-)
+   select id from done`
 
 /**
  * For a worker that lost its lease while the vendor was accepting the order: another worker has the job, but only this
  * one knows the task's id. The fence is the number of the submission. Raising the version takes the job from the other
  * worker, whose view of it is out of date.
  */
-const KEEP_TASK = statement(
-  'job_keep_task',
-  `with done as (
+const KEEP_TASK = sql('job_keep_task')`with done as (
      update job set task_id = $3, request = $4, version = version + 1, lease_until = null, step_at = now()
      where id = $1 and submissions = $2 and submit_started_at is not null and task_id is null and verdict is null
      returning id
    ), unneeded as (
      delete from job_body using done where job_id = done.id
    )
-   select id from done`,
-)
-const IS_DECIDED = statement('job_is_decided', 'select 1 from job where id = $1 and verdict is not null')
+   select id from done`
+const IS_DECIDED = sql('job_is_decided')`select 1 from job where id = $1 and verdict is not null`
 
-const DECIDE = statement(
-  'job_decide',
-  `with done as (
+const DECIDE = sql('job_decide')`with done as (
      update job set verdict = $3, error = $4, files = $5, delivered = $6,
        watch_until = now() + make_interval(secs => $7::float8 / 1000.0)
      where id = $1 and version = $2 and verdict is null returning id
    ), unneeded as (
      delete from job_body using done where job_id = done.id
    )
-   select id from done`,
-)
+   select id from done`
 
-const PROCESSING = statement(
-  'job_processing',
-  `update job set status = 'PROCESSING', started_at = coalesce(started_at, now())
-   where id = $1 and version = $2 and status in ('PENDING', 'CONNECT') and verdict is null`,
-)
+const PROCESSING = sql('job_processing')`update job set status = 'PROCESSING', started_at = coalesce(started_at, now())
+   where id = $1 and version = $2 and status in ('PENDING', 'CONNECT') and verdict is null`
 
-const CONCLUDE = statement(
-  'job_conclude',
-  `with held as materialized (${HELD(3)}), moment as materialized (select now() as at)
+const CONCLUDE = sql('job_conclude')`with held as materialized (${HELD(3)}), moment as materialized (select now() as at)
    update job set status = verdict, completed_at = coalesce(completed_at, moment.at),
      started_at = case when verdict = 'COMPLETED' then coalesce(started_at, moment.at) else started_at end
    from moment where id = $1 and version = $2 and verdict is not null and not exists (select 1 from held)
-   returning id`,
-)
+   returning id`
 
-const ANOMALY = statement('job_anomaly', 'update job set anomaly = coalesce(anomaly, $2) where id = $1')
-const BODY = statement('job_body', 'select body from job_body where job_id = $1')
-const KEEP_BODY = statement('job_keep_body', 'insert into job_body (job_id, body) values ($1, $2)')
-const DROP_BODY = statement('job_drop_body', 'delete from job_body where job_id = $1')
-const DROP_BODIES = statement(
-  'job_drop_bodies',
-  `delete from job_body b where at < now() - interval '1 hour' and not exists (select 1 from job where id = b.job_id)`,
-)
+const ANOMALY = sql('job_anomaly')`update job set anomaly = coalesce(anomaly, $2) where id = $1`
+const BODY = sql('job_body')`select body from job_body where job_id = $1`
+const KEEP_BODY = sql('job_keep_body')`insert into job_body (job_id, body) values ($1, $2)`
+const DROP_BODY = sql('job_drop_body')`delete from job_body where job_id = $1`
+const DROP_BODIES = sql('job_drop_bodies')`
+  delete from job_body b where at < now() - interval '1 hour' and not exists (select 1 from job where id = b.job_id)`
 const IS_HELD = statement('job_is_held', HELD(1))
-const FACTS = statement(
-  'job_facts',
-  `select status, case when lease_until > now() then 'active' when attempts > 0 then 'failed' else 'created' end as state,
+const FACTS = sql('job_facts')`
+  select status, case when lease_until > now() then 'active' when attempts > 0 then 'failed' else 'created' end as state,
      count(*) as count
-   from job where open group by 1, 2`,
-)
+   from job where open group by 1, 2`
 
 type Values = NonNullable<Parameters<Database['query']>[1]>
 

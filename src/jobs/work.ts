@@ -2,7 +2,7 @@
 // table, and the table is the queue: a row says when its next step is due, until when it is leased, and which version
 // fences its writes. Any number of processes take due rows from the same tables. A step may be cut off anywhere; the
 // process that takes the row after its lease has expired continues.
-import { type Database, SHORT_MS, statement } from '../database/database.ts'
+import { type Database, SHORT_MS, sql, statement } from '../database/database.ts'
 import { createBatch } from '../kernel/batch.ts'
 import type { Log } from '../kernel/log.ts'
 import { every } from '../kernel/timers.ts'
@@ -69,9 +69,7 @@ function statementsOf(TABLE: WorkName, { TAKEN, ENDED, COLUMNS }: TableParts) {
   return {
     // Rows of the gateway itself have no account and no share limit. Rows are found again by ctid, so that no plan
     // reads the whole table. A row that another process took meanwhile is locked, or no longer free.
-    take: statement(
-      `${TABLE}_take`,
-      `with due as (
+    take: sql(`${TABLE}_take`)`with due as (
          select ${TABLE}.ctid as spot, account_id, step_at, coalesce(has, 0) + row_number() over (partition by account_id order by step_at) as place
          from ${TABLE} left join unnest($3::text[], $4::int[]) as busy (who, has) on who = account_id
          where ${DUE}
@@ -81,32 +79,22 @@ function statementsOf(TABLE: WorkName, { TAKEN, ENDED, COLUMNS }: TableParts) {
          for update skip locked
        )
        update ${TABLE} set ${CLAIM} from free where account_id = free_account and id = free_id returning ${COLUMNS}`,
-    ),
-    claim: statement(
-      `${TABLE}_claim`,
-      `update ${TABLE} set ${CLAIM} where id = $2 and open and ${FREE} returning ${COLUMNS}`,
-    ),
+    claim: sql(`${TABLE}_claim`)`update ${TABLE} set ${CLAIM} where id = $2 and open and ${FREE} returning ${COLUMNS}`,
     // A locked row is skipped: waiting for it could deadlock.
-    renew: statement(
-      `${TABLE}_renew`,
-      `with held as (
+    renew: sql(`${TABLE}_renew`, SHORT_MS)`with held as (
          select account_id as held_account, id as held_id from ${TABLE}
          join unnest($1::text[], $2::int[], $3::text[]) as h (h_id, h_version, h_account) on id = h_id and account_id = h_account and version = h_version
          where lease_until is not null for update of ${TABLE} skip locked
        )
        update ${TABLE} set lease_until = now() + make_interval(secs => $4) from held where account_id = held_account and id = held_id`,
-      SHORT_MS,
-    ),
     // A step_at of -infinity, set while a worker has the row, asks for another step at once.
-    release: statement(
-      `${TABLE}_release`,
-      `update ${TABLE} set lease_until = null, open = ${TABLE}.open and e.ending ? 'afterMs',
+    release: sql(`${TABLE}_release`)`
+      update ${TABLE} set lease_until = null, open = ${TABLE}.open and e.ending ? 'afterMs',
          step_at = case when step_at = '-infinity' then now() else now() + make_interval(secs => coalesce((e.ending ->> 'afterMs')::float8, 0) / 1000) end
          ${ENDED ? `, ${ENDED}` : ''}
        from unnest($1::text[], $2::int[], $3::text[], $4::jsonb[]) as e (id, version, account_id, ending)
        where ${TABLE}.account_id = e.account_id and ${TABLE}.id = e.id and ${TABLE}.version = e.version
        returning ${TABLE}.id, ${TABLE}.version, ${TABLE}.open and ${TABLE}.step_at <= now() as due`,
-    ),
   }
 }
 

@@ -1,7 +1,7 @@
 // The budgets that a process has cached: they decide for which of an account's budgets a call counts. The counters are
 // in the database (functions/budget.sql), which rejects a call whose process has an outdated version of the budgets. An
 // account without budgets costs nothing.
-import { type Database, SHORT_MS, statement } from '../database/database.ts'
+import { type Database, SHORT_MS, sql } from '../database/database.ts'
 import { singleFlight } from '../kernel/timers.ts'
 import type { Limited, Reservation } from './operation.ts'
 
@@ -84,12 +84,9 @@ export async function pruneBudgets(database: Pick<Database, 'query'>): Promise<v
     await database.query(END_VALUES, [id]).catch(() => undefined)
 }
 
-const COUNTING = statement('budgets_counting', 'select id from account where budget_values > 0 order by id')
-const END_VALUES = statement('ledger_end_budget_values', 'select ledger_end_budget_values($1)')
-const READ = statement(
-  'budgets_read',
-  // One statement, so that the version is that of these budgets.
-  `select a.budgets as version, coalesce((select jsonb_agg(jsonb_build_object('id', b.id, 'name', b.name, 'scope', b.scope, 'value', b.value, 'windowSeconds', b.window_seconds) order by b.id) from budget b where b.account_id = a.id), '[]') as budgets
-   from account a where a.id = $1 and a.budgets > 0`,
-  SHORT_MS,
-)
+const COUNTING = sql('budgets_counting')`select id from account where budget_values > 0 order by id`
+const END_VALUES = sql('ledger_end_budget_values')`select ledger_end_budget_values($1)`
+// One statement, so that the version is that of these budgets.
+const READ = sql('budgets_read', SHORT_MS)`
+  select a.budgets as version, coalesce((select jsonb_agg(jsonb_build_object('id', b.id, 'name', b.name, 'scope', b.scope, 'value', b.value, 'windowSeconds', b.window_seconds) order by b.id) from budget b where b.account_id = a.id), '[]') as budgets
+   from account a where a.id = $1 and a.budgets > 0`

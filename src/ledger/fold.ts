@@ -1,7 +1,7 @@
 // Sums become coarser as they age: hours become days after 60 days, days become months when the calls of the month are
 // gone. What was summed stays exact; only when in the day, or in the month, is no longer known. Some accounts at a
 // time, by the keys of the tables, so that no statement is long.
-import { type Database, statement } from '../database/database.ts'
+import { type Database, sql } from '../database/database.ts'
 import { putSetting, readSetting } from '../database/setting.ts'
 import { DAY_MS, dayOfMs, formatDay } from '../kernel/calendar.ts'
 
@@ -35,15 +35,12 @@ const DAYS: Folded = {
   SUMS: ['calls', 'costed_calls', 'charged', 'costed', 'cost'],
 }
 
-const PAGE = statement('fold_accounts', `select id from account where id > $1 order by id limit ${ACCOUNTS}`)
+const PAGE = sql('fold_accounts')`select id from account where id > $1 order by id limit ${ACCOUNTS}`
 const FOLD = ({ TABLE, TIME, SLOT, KEYS, SUMS }: Folded) =>
-  statement(
-    `fold_${TABLE}`,
-    `with gone as (delete from ${TABLE} where account_id = any($1::text[]) and ${TIME} >= $2 and ${TIME} < $3 returning *)
+  sql(`fold_${TABLE}`, 600_000)`
+    with gone as (delete from ${TABLE} where account_id = any($1::text[]) and ${TIME} >= $2 and ${TIME} < $3 returning *)
      insert into ${TABLE} (account_id, ${TIME}, ${KEYS}, ${SUMS.join(', ')})
-     select account_id, ${SLOT}, ${KEYS}, ${SUMS.map((SUM) => `sum(${SUM})`).join(', ')} from gone group by 1, 2, ${KEYS}`,
-    600_000,
-  )
+     select account_id, ${SLOT}, ${KEYS}, ${SUMS.map((SUM) => `sum(${SUM})`).join(', ')} from gone group by 1, 2, ${KEYS}`
 
 /** Folds what lies before a day. The setting `folded-…` says up to which day that was done. */
 async function fold(database: Database, table: Folded, before: number): Promise<void> {

@@ -1,7 +1,7 @@
 // The journal. A settlement that a lease covers is one row here before its caller has the last byte. A moment later it
 // is posted together with all others of its account, so a call costs one small commit, and posting a tenth of what it
 // costs one by one.
-import { isOfAPart, SHORT_MS, statement } from '../database/database.ts'
+import { isOfAPart, SHORT_MS, sql } from '../database/database.ts'
 import { createBatch } from '../kernel/batch.ts'
 import type { Log } from '../kernel/log.ts'
 import { sleep } from '../kernel/timers.ts'
@@ -238,27 +238,16 @@ const NAMES = JOURNAL_COLUMNS.join(', ')
  * The lease ids are parameters, so that no other leases are read, whatever size the planner assumes for the table
  * (functions/settings.sql).
  */
-const WRITE = statement(
-  'journal_write',
-  `insert into journal (${NAMES}) select ${NAMES} from json_populate_recordset(null::journal, $1::json) x
+const WRITE = sql('journal_write', SHORT_MS)`
+  insert into journal (${NAMES}) select ${NAMES} from json_populate_recordset(null::journal, $1::json) x
    where exists (select 1 from lease e where e.account_id = x.account_id and e.id = x.lease_id and e.account_id = any($2::text[]) and e.id = any($3::text[]))
-   returning id`,
-  SHORT_MS,
-)
+   returning id`
 /** Reading a row out of JSON costs more than all the rest of writing one. */
-const WRITE_ONE = statement(
-  'journal_write_one',
-  `insert into journal (${NAMES}) select ${JOURNAL_COLUMNS.map((_, at) => `$${at + 1}`).join(', ')}
-   where exists (select 1 from lease e where e.account_id = $${JOURNAL_COLUMNS.indexOf('account_id') + 1} and e.id = $${JOURNAL_COLUMNS.indexOf('lease_id') + 1}) returning id`,
-  SHORT_MS,
-)
-const OF_ACCOUNT = statement(
-  'journal_of_account',
-  'select id from journal where account_id = $1 order by id limit 1000',
-)
-const HAS_ROWS = statement('journal_has_rows', 'select 1 from journal where account_id = $1 limit 1')
-const POST_ONE = statement('journal_post_one', 'select ledger_post($1, $2, false)', SHORT_MS)
-const UNBOOKED = statement(
-  'journal_unposted',
-  'select distinct account_id as account from journal where at <= now() - make_interval(secs => $1) limit 1000',
-)
+const WRITE_ONE = sql('journal_write_one', SHORT_MS)`
+  insert into journal (${NAMES}) select ${JOURNAL_COLUMNS.map((_, at) => `$${at + 1}`).join(', ')}
+   where exists (select 1 from lease e where e.account_id = $${JOURNAL_COLUMNS.indexOf('account_id') + 1} and e.id = $${JOURNAL_COLUMNS.indexOf('lease_id') + 1}) returning id`
+const OF_ACCOUNT = sql('journal_of_account')`select id from journal where account_id = $1 order by id limit 1000`
+const HAS_ROWS = sql('journal_has_rows')`select 1 from journal where account_id = $1 limit 1`
+const POST_ONE = sql('journal_post_one', SHORT_MS)`select ledger_post($1, $2, false)`
+const UNBOOKED = sql('journal_unposted')`
+  select distinct account_id as account from journal where at <= now() - make_interval(secs => $1) limit 1000`

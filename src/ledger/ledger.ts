@@ -1,6 +1,6 @@
 // The money. A durable hold, of the call or of its process (a lease), covers a call before the vendor is called. It is
 // resolved exactly once, together with its usage row.
-import { type Database, type Queryable, statement } from '../database/database.ts'
+import { type Database, type Queryable, sql } from '../database/database.ts'
 import type { Credits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
@@ -583,20 +583,13 @@ function decided(reserved: Exclude<Reserved | Undecided, { outcome: 'no_slice' |
   })
 }
 
-const RECALLED = statement(
-  'lease_recalled',
-  'select id, account_id as account from lease where process_id = $1 and recalled_at is not null and not retired',
-)
-const AVAILABLE = statement(
-  'account_available',
-  'select id as account, posted - held as available from account where id = any($1::text[])',
-)
-const IN_USE = statement(
-  'lease_in_use',
-  `with free as (
+const RECALLED = sql('lease_recalled')`
+  select id, account_id as account from lease where process_id = $1 and recalled_at is not null and not retired`
+const AVAILABLE = sql('account_available')`
+  select id as account, posted - held as available from account where id = any($1::text[])`
+const IN_USE = sql('lease_in_use')`with free as (
      select e.account_id, e.id from lease e where e.account_id = any($1::text[]) and e.id = any($2::text[]) order by e.account_id, e.id for update skip locked
    )
    update lease e set in_use = ($3::bigint[])[array_position($2::text[], e.id)] from free f
-   where e.account_id = any($1::text[]) and e.id = any($2::text[]) and e.account_id = f.account_id and e.id = f.id returning e.id`,
-)
-const GRANT = statement('grant', 'select posted, held, moved from ledger_grant($1, $2, $3, $4, $5, $6, $7, $8)')
+   where e.account_id = any($1::text[]) and e.id = any($2::text[]) and e.account_id = f.account_id and e.id = f.id returning e.id`
+const GRANT = sql('grant')`select posted, held, moved from ledger_grant($1, $2, $3, $4, $5, $6, $7, $8)`

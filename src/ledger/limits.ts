@@ -1,6 +1,6 @@
 // The limits that an operator can set: one table, from which the counters in the database (functions/counters.sql) and
 // all descriptions are derived.
-import { type Queryable, statement } from '../database/database.ts'
+import { type Queryable, sql } from '../database/database.ts'
 import { formatCredits } from '../kernel/credits.ts'
 import { isLimit, LIMITS, type LimitName, type LimitsView } from '../meter/limits.ts'
 
@@ -66,33 +66,24 @@ export async function readLimits(on: Queryable, account = '', scope = account ==
   return row?.limits ?? {}
 }
 
-const LOCK = statement('limits_lock', 'select 1 from account where id = $1 for update')
+const LOCK = sql('limits_lock')`select 1 from account where id = $1 for update`
 /** Whoever sets them. */
-const LOCK_SYSTEM = statement('limits_lock_system', 'select pg_advisory_xact_lock(7046029262)')
-const REMOVE_LIMITS = statement(
-  'limits_forget',
-  'delete from counter where account_id = $1 and scope = $2 and name <> all($3::text[])',
-)
-const RECALL = statement(
-  'limits_recall',
-  'update lease set recalled_at = least(recalled_at, now()) where account_id = $1',
-)
-const READ = statement('limits_read', 'select limits_of($1, $2) as limits')
-const KEEP_VERSION = statement(
-  'limits_version',
-  // Those that are set after there were none are others than any before.
-  `insert into setting (name, value) values ('system-limits', (extract(epoch from now()) * 1000000)::bigint::text)
-   on conflict (name) do update set value = (setting.value::bigint + 1)::text`,
-)
-const PRUNE_VERSION = statement('limits_no_version', `delete from setting where name = 'system-limits'`)
+const LOCK_SYSTEM = sql('limits_lock_system')`select pg_advisory_xact_lock(7046029262)`
+const REMOVE_LIMITS = sql('limits_forget')`
+  delete from counter where account_id = $1 and scope = $2 and name <> all($3::text[])`
+const RECALL = sql('limits_recall')`update lease set recalled_at = least(recalled_at, now()) where account_id = $1`
+const READ = sql('limits_read')`select limits_of($1, $2) as limits`
+// Those that are set after there were none are others than any before.
+const KEEP_VERSION = sql('limits_version')`
+  insert into setting (name, value) values ('system-limits', (extract(epoch from now()) * 1000000)::bigint::text)
+   on conflict (name) do update set value = (setting.value::bigint + 1)::text`
+const PRUNE_VERSION = sql('limits_no_version')`delete from setting where name = 'system-limits'`
 /**
  * A counter that is new begins with what was spent in its span (those of the whole gateway are summed up in
  * functions/quota-slice.sql), and counts requests and tokens from the moment in which the account is locked, which is
  * not when the transaction began.
  */
-const KEEP = statement(
-  'limits_keep',
-  `insert into counter (account_id, scope, name, unit, span, max, used, second, since)
+const KEEP = sql('limits_keep')`insert into counter (account_id, scope, name, unit, span, max, used, second, since)
    select $1, $2, x.name, x.unit, x.span, x.max,
      case when $1 = '' or x.unit <> 'credits' or exists (select 1 from counter c where c.account_id = $1 and c.scope = $2 and c.name = x.name) then 0 else (
        select coalesce(sum(u.charged), 0)::bigint from usage_hour u
@@ -101,5 +92,4 @@ const KEEP = statement(
      case when x.span in ('day', 'week', 'month') then extract(epoch from date_trunc(x.span, now(), 'UTC'))::bigint else 0 end,
      case when $1 = '' then '-infinity' else clock_timestamp() end
    from jsonb_to_recordset($3::jsonb) as x(name text, unit text, span text, max bigint)
-   on conflict (account_id, scope, name) do update set max = excluded.max, unit = excluded.unit, span = excluded.span`,
-)
+   on conflict (account_id, scope, name) do update set max = excluded.max, unit = excluded.unit, span = excluded.span`

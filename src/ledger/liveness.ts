@@ -1,6 +1,6 @@
 // Liveness of processes. Each process sends a heartbeat; the holds of a process without heartbeats are released, and so
 // are holds that this process has lost track of.
-import { SHORT_MS, statement } from '../database/database.ts'
+import { SHORT_MS, sql } from '../database/database.ts'
 import type { Around } from './write-watch.ts'
 
 /** A hold or a lease of this process that it may have lost track of. */
@@ -98,25 +98,18 @@ interface Beat {
   readonly others: boolean
   readonly server: string
 }
-const HEARTBEAT = statement(
-  'heartbeat',
-  `insert into gateway_instance (id) values ($1) on conflict (id) do update set heartbeat_at = now()
+const HEARTBEAT = sql('heartbeat', SHORT_MS)`
+  insert into gateway_instance (id) values ($1) on conflict (id) do update set heartbeat_at = now()
    returning (extract(epoch from heartbeat_at) * 1000)::double precision as now_ms, exists (select 1 from journal) as unposted, pg_postmaster_start_time()::text as server,
-     exists (select 1 from gateway_instance p where p.id <> $1 and p.heartbeat_at > now() - make_interval(secs => ${SILENT_SECONDS})) as others`,
-  SHORT_MS,
-)
+     exists (select 1 from gateway_instance p where p.id <> $1 and p.heartbeat_at > now() - make_interval(secs => ${SILENT_SECONDS})) as others`
 /** A heartbeat from the future was written before the clock was set back. */
-const SILENT = statement(
-  'ledger_silent',
-  `select distinct x.account_id as account from (select account_id, process_id from hold where not job union all select account_id, process_id from lease) x
+const SILENT = sql('ledger_silent')`
+  select distinct x.account_id as account from (select account_id, process_id from hold where not job union all select account_id, process_id from lease) x
    where not exists (select 1 from gateway_instance p where p.id = x.process_id
-     and p.heartbeat_at between now() - make_interval(secs => $1) and now() + make_interval(secs => $1)) limit 1000`,
-)
-const FORGOTTEN = statement(
-  'ledger_forgotten',
-  `select id, account_id as account, key_id as key, product, catalog_version as "catalogVersion", scopes from hold
+     and p.heartbeat_at between now() - make_interval(secs => $1) and now() + make_interval(secs => $1)) limit 1000`
+const FORGOTTEN = sql('ledger_forgotten')`
+  select id, account_id as account, key_id as key, product, catalog_version as "catalogVersion", scopes from hold
    where process_id = $1 and not job and created_at <= now() - make_interval(secs => $2)
    union all
    select id, account_id, key_id, null, 0, scopes from lease
-   where process_id = $1 and (recalled_at is not null or created_at <= now() - make_interval(secs => $2))`,
-)
+   where process_id = $1 and (recalled_at is not null or created_at <= now() - make_interval(secs => $2))`

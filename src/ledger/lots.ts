@@ -1,6 +1,6 @@
 // Lots: credits of an account that end, that only some products may use, or that are spent before or after others. How
 // they are held and spent is written in database/functions/lot.sql.
-import { type Database, type Queryable, statement } from '../database/database.ts'
+import { type Database, type Queryable, sql } from '../database/database.ts'
 import type { Credits } from '../kernel/credits.ts'
 import { type LotSource, PRIORITY } from './views.ts'
 
@@ -34,12 +34,7 @@ export async function endClaims(tx: Queryable, account: string, payment: string)
   return rows.reduce((sum, { taken }) => sum + taken, 0n)
 }
 
-const END_CLAIMS = statement(
-  'claims_end',
-  'delete from claim where account_id = $1 and payment_id = $2 returning taken',
-)
-const ENDED = statement(
-  'lots_ended',
-  'select distinct account_id as account from lot where remaining > 0 and remaining > held and ends_at <= now() limit 1000',
-)
-const END = statement('ledger_end_lots', 'select ledger_end_lots($1)')
+const END_CLAIMS = sql('claims_end')`delete from claim where account_id = $1 and payment_id = $2 returning taken`
+const ENDED = sql('lots_ended')`
+  select distinct account_id as account from lot where remaining > 0 and remaining > held and ends_at <= now() limit 1000`
+const END = sql('ledger_end_lots')`select ledger_end_lots($1)`

@@ -1,6 +1,6 @@
 // Credits that processes have leased come back to their account: for a call that does not fit without them, and before
 // a change of what calls may cost.
-import { type Database, statement } from '../database/database.ts'
+import { type Database, sql } from '../database/database.ts'
 import type { Log } from '../kernel/log.ts'
 import { singleFlight, sleep } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
@@ -55,16 +55,11 @@ export function createRecall({
 }
 
 /** A process without a recent heartbeat admits no calls with leases. */
-const ADMITTING = statement(
-  'lease_admitting',
-  `select 1 from lease e join gateway_instance p on p.id = e.process_id and p.heartbeat_at > now() - make_interval(secs => ${HEARD_SECONDS})
-   where e.account_id = $1 and e.recalled_at is not null and not e.retired limit 1`,
-)
+const ADMITTING = sql('lease_admitting')`
+  select 1 from lease e join gateway_instance p on p.id = e.process_id and p.heartbeat_at > now() - make_interval(secs => ${HEARD_SECONDS})
+   where e.account_id = $1 and e.recalled_at is not null and not e.retired limit 1`
 /** What calls use of a lease comes back when they end: nobody waits for it here. */
-const RECALL = statement(
-  'lease_recall',
-  `with recalled as (
+const RECALL = sql('lease_recall')`with recalled as (
      update lease set recalled_at = least(recalled_at, now()) where account_id = $1 and amount > 0 returning recalled_at, amount > in_use or slices <> '{}' and not retired as has_more
    )
-   select 1 from recalled where has_more and recalled_at > now() - interval '2 seconds'`,
-)
+   select 1 from recalled where has_more and recalled_at > now() - interval '2 seconds'`

@@ -1,7 +1,7 @@
 // Calls are cut by time: usage and transfer have a partition a month, made ahead. Those of usage are dropped when they
 // are older than what is kept, and jobs of that time that have ended go with them. Transfers leave for the archive
 // (archive.ts). None of this waits in front of calls: docs/decisions/0003-ledger-engine.md.
-import { type Database, type Queryable, statement } from '../database/database.ts'
+import { type Database, type Queryable, sql } from '../database/database.ts'
 import { CHANGE_MS_MAX, changeTables, isLocked, pruneAll } from '../database/prune.ts'
 import { putSetting, readSetting } from '../database/setting.ts'
 import { DAY_MS, dayOfMs, formatDay, monthStart } from '../kernel/calendar.ts'
@@ -22,50 +22,32 @@ const ATTACH_LOCKS_MS = 1_000
  */
 export const DETACH_LOCKS_MS = 100
 
-const PARTITIONS = statement(
-  'partitions',
-  // Those that were detached, and not dropped because the process died, have their names still.
-  `select c.relname as name, c.relispartition as attached from pg_class c
-   where c.relnamespace = current_schema()::regnamespace and c.relkind = 'r' and c.relname ~ ('^' || $1 || '_[0-9]{4}_[0-9]{2}$')`,
-)
+// Those that were detached, and not dropped because the process died, have their names still.
+const PARTITIONS = sql('partitions')`select c.relname as name, c.relispartition as attached from pg_class c
+   where c.relnamespace = current_schema()::regnamespace and c.relkind = 'r' and c.relname ~ ('^' || $1 || '_[0-9]{4}_[0-9]{2}$')`
 
-const DROP_REST = statement(
-  'usage_rest_drop',
-  // By its key, since the rows may lie on several servers.
-  `with gone as (delete from usage_rest where (account_id, id) in (select account_id, id from usage_rest where id < $1 limit 5000) returning 1)
-   select count(*)::int as count from gone`,
-)
-const DROP_HOURS = statement(
-  'usage_hour_drop',
-  `with gone as (
+// By its key, since the rows may lie on several servers.
+const DROP_REST = sql('usage_rest_drop')`
+  with gone as (delete from usage_rest where (account_id, id) in (select account_id, id from usage_rest where id < $1 limit 5000) returning 1)
+   select count(*)::int as count from gone`
+const DROP_HOURS = sql('usage_hour_drop', CHANGE_MS_MAX)`with gone as (
      delete from usage_hour where (account_id, hour, product, key_id) in (select account_id, hour, product, key_id from usage_hour where hour < $1 limit 5000)
      returning 1
-   ) select count(*)::int as count from gone`,
-  CHANGE_MS_MAX,
-)
-const DROP_LABELS = statement(
-  'label_day_drop',
-  `with gone as (delete from label_day where ctid = any(array(select ctid from label_day where day < $1 limit 5000)) returning 1)
-   select count(*)::int as count from gone`,
-  CHANGE_MS_MAX,
-)
+   ) select count(*)::int as count from gone`
+const DROP_LABELS = sql('label_day_drop', CHANGE_MS_MAX)`
+  with gone as (delete from label_day where ctid = any(array(select ctid from label_day where day < $1 limit 5000)) returning 1)
+   select count(*)::int as count from gone`
 // Nothing refers to a job: a usage row names it by its hold, which is as old. One that is open still has something to
 // do.
-const DROP_JOBS = statement(
-  'jobs_drop',
-  `with gone as (
+const DROP_JOBS = sql('jobs_drop')`with gone as (
      delete from job where ctid = any(array(select ctid from job where not open and hold_id < $1 and completed_at < $2 limit 5000))
      returning 1
-   ) select count(*)::int as count from gone`,
-)
+   ) select count(*)::int as count from gone`
 // A process that wakes up writes its row anew.
-const DROP_PROCESSES = statement(
-  'process_drop',
-  `with gone as (
+const DROP_PROCESSES = sql('process_drop')`with gone as (
      delete from gateway_instance where ctid = any(array(select ctid from gateway_instance where heartbeat_at < now() - interval '1 day' limit 5000))
      returning 1
-   ) select count(*)::int as count from gone`,
-)
+   ) select count(*)::int as count from gone`
 
 type Cut = 'usage' | 'transfer'
 

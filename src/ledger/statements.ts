@@ -1,6 +1,6 @@
 // The statements that call the ledger's functions in the database (database/functions): operations of one account
 // become one statement, and its result is converted back.
-import { type Database, plain, SHORT_MS, statement, type Value } from '../database/database.ts'
+import { type Database, plain, SHORT_MS, sql, type Value } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import { SILENT_SECONDS } from './liveness.ts'
 import type {
@@ -75,11 +75,11 @@ export async function send(store: Store, ops: readonly Op[]): Promise<Array<Done
 }
 
 const RUN = {
-  reserve: statement('ledger_reserve', 'select ledger_reserve($1, $2, $3, $4, $5) as answer', SHORT_MS),
-  resolve: statement('ledger_resolve', 'select ledger_resolve($1, $2) as answer', SHORT_MS),
-  lease: statement('ledger_lease', 'select ledger_lease($1, $2, $3, $4) as answer', SHORT_MS),
-  post: statement('ledger_post', 'select ledger_post($1, $2, $3) as answer', SHORT_MS),
-  expire: statement('ledger_expire', 'select ledger_expire($1, make_interval(secs => $2)) as answer'),
+  reserve: sql('ledger_reserve', SHORT_MS)`select ledger_reserve($1, $2, $3, $4, $5) as answer`,
+  resolve: sql('ledger_resolve', SHORT_MS)`select ledger_resolve($1, $2) as answer`,
+  lease: sql('ledger_lease', SHORT_MS)`select ledger_lease($1, $2, $3, $4) as answer`,
+  post: sql('ledger_post', SHORT_MS)`select ledger_post($1, $2, $3) as answer`,
+  expire: sql('ledger_expire')`select ledger_expire($1, make_interval(secs => $2)) as answer`,
 }
 
 function callOf({ value, last, due, open }: OpOf<'reserve'>): object {

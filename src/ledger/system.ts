@@ -1,7 +1,7 @@
 // The limits of the whole gateway. This process takes a slice of what they leave (functions/quota-slice.sql) and admits
 // calls against it by itself: no call waits for a row that all processes share. What a slice has and no call needs goes
 // back within a second, sooner where another process lacks it.
-import { SHORT_MS, statement } from '../database/database.ts'
+import { SHORT_MS, sql } from '../database/database.ts'
 import type { Credits } from '../kernel/credits.ts'
 import { isTestAccount } from '../kernel/test-account.ts'
 import { singleFlight, sleep } from '../kernel/timers.ts'
@@ -262,18 +262,11 @@ function needOf({ floor, want, most = want, tokens }: Reservation, lately: numbe
   ]
 }
 
-const TAKE_SLICE = statement(
-  'ledger_quota_slice',
-  'select ledger_quota_slice($1, make_interval(secs => $2), $3, $4, $5, $6, $7, $8) as answer',
-  SHORT_MS,
-)
+const TAKE_SLICE = sql('ledger_quota_slice', SHORT_MS)`
+  select ledger_quota_slice($1, make_interval(secs => $2), $3, $4, $5, $6, $7, $8) as answer`
 interface Look {
   readonly version: string | null
   readonly recalled: boolean
 }
-const LOOK = statement(
-  'limits_look',
-  `select (select value from setting where name = 'system-limits') as version,
-     exists (select 1 from quota_slice where account_id = '' and process_id = $1 and recalled_at is not null) as recalled`,
-  SHORT_MS,
-)
+const LOOK = sql('limits_look', SHORT_MS)`select (select value from setting where name = 'system-limits') as version,
+     exists (select 1 from quota_slice where account_id = '' and process_id = $1 and recalled_at is not null) as recalled`

@@ -1,7 +1,7 @@
 // What calls came to by the day (UTC), customer, product, key and vendor, and by the value of each label. Calls are
 // added some seconds after they were posted, in the order of their postings, so that settling them costs no more;
 // whoever reads the sums adds the calls that wait. A call belongs to the day in which it was posted.
-import { type Database, PATIENT, type Queryable, statement } from '../database/database.ts'
+import { type Database, PATIENT, type Queryable, sql, statement } from '../database/database.ts'
 import { putSetting, readSetting } from '../database/setting.ts'
 import { DAY_MS, dayOfMs, formatDay, monthStart, parseDay } from '../kernel/calendar.ts'
 import { INPUT_UNITS, OUTPUT_UNITS } from '../meter/usage.ts'
@@ -80,13 +80,11 @@ const ADD_LABELS = (WHERE: string) =>
      output_tokens = d.output_tokens + excluded.output_tokens, first_id = least(d.first_id, excluded.first_id), last_id = greatest(d.last_id, excluded.last_id),
      clients = (array(select distinct c from unnest(d.clients || excluded.clients) c order by 1))[1:${CLIENTS_MAX}]`
 
-const TRY_LOCK = statement('usage_sums_lock', 'select pg_try_advisory_xact_lock($1) as mine')
+const TRY_LOCK = sql('usage_sums_lock')`select pg_try_advisory_xact_lock($1) as mine`
 // As far as no transaction that runs can still add a call.
-const NEXT = statement(
-  'usage_sums_next',
-  `select now() as now, usage_horizon() as horizon, (select posting + 1 from usage where posting >= $1 order by posting offset ${CALLS} limit 1) as full,
-     exists (select 1 from usage where posting >= $1) as some`,
-)
+const NEXT = sql('usage_sums_next')`
+  select now() as now, usage_horizon() as horizon, (select posting + 1 from usage where posting >= $1 order by posting offset ${CALLS} limit 1) as full,
+     exists (select 1 from usage where posting >= $1) as some`
 const POSTED = 'u.posting >= $1 and u.posting < $2'
 const ADDED = [
   statement('usage_sums_days', ADD_DAYS(POSTED), 600_000),

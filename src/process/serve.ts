@@ -11,7 +11,7 @@ import { readDocumentFile } from '../catalog/document.ts'
 import { isSandbox } from '../catalog/simulated.ts'
 import type { Gateway, GatewayOptions } from '../compose.ts'
 import type { Config } from '../config.ts'
-import { isUnknownThere, isUnprepared, statement } from '../database/database.ts'
+import { isUnknownThere, isUnprepared, sql } from '../database/database.ts'
 import { setupLink } from '../identity/people.ts'
 import { openInstallation } from '../installation.ts'
 import { Fault } from '../kernel/fault.ts'
@@ -335,12 +335,10 @@ async function applyGivenCatalog({ TOLLGATE_CATALOG: file }: Config, gateway: Ga
 // What `npm start` prints: the address, an account with credits, a key that is shown once, and a call that works.
 
 /** Exactly one of several processes that start on an empty database creates the first account. */
-const FIRST = statement(
-  'first_account',
-  `insert into setting (name, value) select 'first_account', 'made' where not exists (select 1 from account)
-   on conflict (name) do nothing returning name`,
-)
-const NOT_FIRST = statement('first_account_undone', `delete from setting where name = 'first_account'`)
+const FIRST = sql('first_account')`
+  insert into setting (name, value) select 'first_account', 'made' where not exists (select 1 from account)
+   on conflict (name) do nothing returning name`
+const NOT_FIRST = sql('first_account_undone')`delete from setting where name = 'first_account'`
 const FIRST_CREDITS = 1_000_000_000n
 
 interface FirstMinuteOptions {

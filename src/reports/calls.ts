@@ -1,6 +1,6 @@
 // Single calls: pages in any order, and one call with the computation of its charge. Calls that were rejected before
 // credits were held are in a table of their own, and are listed among the others.
-import { type Queryable, statement } from '../database/database.ts'
+import { type Queryable, sql } from '../database/database.ts'
 import { formatCredits } from '../kernel/credits.ts'
 import { FAULTS, isFaultName } from '../kernel/fault.ts'
 import type { Page, Paging } from '../kernel/view.ts'
@@ -223,11 +223,8 @@ const OF_USAGE =
 const SELECTED_REFUSED = FIELDS.map((field) => `${OF_REFUSAL[field]} as "${field}"`)
 const REFUSAL_FIELDS = `u.id, u.account_id, '[]'::jsonb as lines, null::int as catalog_version, null::jsonb as attempt_log, ${SELECTED_REFUSED.join(', ')}`
 const OF_REFUSED = 'left join api_key k on k.id = u.key_id'
-const ONE = statement(
-  'call_one',
-  `(select ${USAGE_FIELDS} from usage u ${OF_USAGE} where u.id = $1)
-   union all (select ${REFUSAL_FIELDS} from refusal u ${OF_REFUSED} where u.id = $1) limit 1`,
-)
+const ONE = sql('call_one')`(select ${USAGE_FIELDS} from usage u ${OF_USAGE} where u.id = $1)
+   union all (select ${REFUSAL_FIELDS} from refusal u ${OF_REFUSED} where u.id = $1) limit 1`
 
 // The filter of calls, which lists, sums, latencies and CSV files share, so that they are about the same calls. The SQL
 // is built from constants, with only the conditions that are used, so that the planner can choose an index; input is

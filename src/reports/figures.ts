@@ -1,5 +1,5 @@
 // Usage of limits, figures of keys, low balances, the search, routes, and overviews of accounts.
-import { type Database, type Queryable, SHORT_MS, statement } from '../database/database.ts'
+import { type Database, type Queryable, SHORT_MS, sql } from '../database/database.ts'
 import { formatCredits } from '../kernel/credits.ts'
 import { IS_TEST, ownAccountOf } from '../kernel/test-account.ts'
 import { asView } from '../kernel/view.ts'
@@ -111,36 +111,26 @@ export async function readLowBalances(database: Database): Promise<HomeFigures['
 
 const SUMMED = `sum(requests)::bigint as requests, sum(errors)::bigint as errors, sum(charged)::bigint as charged,
   sum(duration_ms)::bigint as duration_ms`
-const COUNTERS = statement(
-  'figures_counters',
-  `select n.scope, n.name, n.unit, n.max, counter_used(n, n.second) as used, counter_held(n) as held
+const COUNTERS = sql('figures_counters')`
+  select n.scope, n.name, n.unit, n.max, counter_used(n, n.second) as used, counter_held(n) as held
    from counter c cross join lateral counter_now(c, floor(extract(epoch from clock_timestamp()))::bigint) n
-   where c.account_id = $1 and c.name <> 'budget' order by n.scope, counter_rank(n.unit, n.span) limit 1000`,
-)
-const KEY_SUMS = statement(
-  'figures_keys',
-  `select key_id, ${SUMMED} from usage_hour where account_id = $1 and hour >= now() - make_interval(days => $2) group by key_id limit 1000`,
-)
-const KEY_ERRORS = statement(
-  'figures_errors',
-  `select distinct on (key_id) * from (
+   where c.account_id = $1 and c.name <> 'budget' order by n.scope, counter_rank(n.unit, n.span) limit 1000`
+const KEY_SUMS = sql('figures_keys')`
+  select key_id, ${SUMMED} from usage_hour where account_id = $1 and hour >= now() - make_interval(days => $2) group by key_id limit 1000`
+const KEY_ERRORS = sql('figures_errors')`select distinct on (key_id) * from (
      select key_id, id, status, attempt_log -> 'fault' ->> 'name' as fault, attempt_log -> 'fault' ->> 'message' as message
      from (select * from usage where account_id = $1 order by id desc limit $2) u where status >= 400
      union all
      (select key_id, id, status, fault, message from refusal where account_id = $1 order by id desc limit $2)
-   ) x order by key_id, id desc`,
-)
+   ) x order by key_id, id desc`
 const OWN = `not ${IS_TEST('account_id')}`
 /** What running calls hold of the account in this row of `account`. */
 export const HELD = (ROW: string): string =>
   `(${ROW}.held - (select coalesce(sum(greatest(e.amount - e.in_use, 0)), 0) from lease e where e.account_id = ${ROW}.id))::bigint`
 
-const LOW = statement(
-  'low_balances',
-  `select a.id, a.name, a.posted - ${HELD('a')} as available, s.week from (
+const LOW = sql('low_balances')`select a.id, a.name, a.posted - ${HELD('a')} as available, s.week from (
      select account_id, sum(charged)::bigint as week from usage_hour where hour >= now() - interval '7 days' and ${OWN} group by account_id having sum(charged) > 0
-   ) s join account a on a.id = s.account_id order by (a.posted - ${HELD('a')})::numeric / s.week limit $1`,
-)
+   ) s join account a on a.id = s.account_id order by (a.posted - ${HELD('a')})::numeric / s.week limit $1`
 
 // The search: one query over names and ids of calls, jobs, keys, accounts and members.
 
@@ -170,9 +160,8 @@ const SEEN = (PARAMETER: string) =>
   `(${PARAMETER}::text[] is null or regexp_replace(account_id, '_test$', '') = any(${PARAMETER}))`
 // Exact names come first: a command that names an account or key must find all with that name.
 const NAMED = 'lower(name) = lower($1) desc'
-const SEARCH = statement(
-  'search',
-  `(select 'call' as kind, 'req_' || id as id, product || ' · ' || status as label, account_id as account from usage where id = $2 and ${SEEN('$4')} limit 1)
+const SEARCH = sql('search')`
+  (select 'call' as kind, 'req_' || id as id, product || ' · ' || status as label, account_id as account from usage where id = $2 and ${SEEN('$4')} limit 1)
    union all
    (select 'call', 'req_' || id, 'Rejected · ' || replace(fault, '_', ' '), account_id from refusal where id = $2 and ${SEEN('$4')} limit 1)
    union all
@@ -185,8 +174,7 @@ const SEARCH = statement(
    (select 'account', id, name, id from account where ledger is null and (id = $1 or strpos(search, lower($1)) > 0) and right(id, 5) <> '_test' and ($7::text[] is null or id = any($7)) order by ${NAMED}, id desc limit $3)
    union all
    (select 'member', p.id, p.email || ' · ' || a.name, a.id from person p join membership m on m.person_id = p.id join account a on a.id = m.account_id
-    where strpos(p.email, lower($1)) > 0 and ($8::text[] is null or a.id = any($8)) order by p.email, a.id limit $3)`,
-)
+    where strpos(p.email, lower($1)) > 0 and ($8::text[] is null or a.id = any($8)) order by p.email, a.id limit $3)`
 
 // Recent figures of a product's routes, from single calls, as a basis for choosing routes.
 
@@ -206,9 +194,7 @@ export async function readRouteFigures(database: Queryable, product: string, sin
 // the cost grows with the calls of the window, not of the whole month. An index for this would make every call slower.
 // Test accounts are left out, because they use simulated vendors.
 // A failed attempt is in the attempt log of its call, even if another route answered in the end.
-const FIGURES = statement(
-  'route_figures',
-  `with callers as materialized (
+const FIGURES = sql('route_figures')`with callers as materialized (
      select account_id from usage_hour where hour >= $2 and product = $1 and not ${IS_TEST('account_id')} group by account_id limit $4
    ), calls as materialized (
      select u.route, u.first_byte_ms, u.charged, u.cost, u.attempt_log from callers c
@@ -223,8 +209,7 @@ const FIGURES = statement(
    )
    select coalesce(s.route, m.route)::int as route, coalesce(s.answered, 0)::bigint as answered, coalesce(m.failed, 0)::bigint as failed,
      round(s.first_byte_ms)::int as first_byte_ms_p50, s.charged as charged_avg, s.cost as cost_avg
-   from served s full join missed m on m.route = s.route where coalesce(s.route, m.route) > 0 order by 1`,
-)
+   from served s full join missed m on m.route = s.route where coalesce(s.route, m.route) > 0 order by 1`
 
 // The overview of an account, from the hourly sums, so its cost does not grow with the number of calls.
 
@@ -293,15 +278,13 @@ interface ProductRow {
   charged: bigint
 }
 
-const BALANCES = statement('overview_balances', `select a.posted, ${HELD('a')} as held from account a where a.id = $1`)
+const BALANCES = sql('overview_balances')`select a.posted, ${HELD('a')} as held from account a where a.id = $1`
 // Steps of so many hours, because a day of a session's own time zone may have 23 or 25.
 const STEPS = `span as (
      select date_trunc($2, now(), 'UTC') - ($3::int - 1 - i) * make_interval(hours => case $2 when 'hour' then 1 else 24 end) as at
      from generate_series(0, $3::int - 1) i
    )`
-const SERIES = statement(
-  'overview_series',
-  `with ${STEPS}, summed as (
+const SERIES = sql('overview_series')`with ${STEPS}, summed as (
      select date_trunc($2, hour, 'UTC') as at, sum(requests) as requests, sum(errors) as errors, sum(charged) as charged,
        sum(input_tokens) as input_tokens, sum(output_tokens) as output_tokens, sum(duration_ms) as duration_ms
      from usage_hour where account_id = $1 and hour >= (select min(at) from span) group by 1
@@ -309,43 +292,29 @@ const SERIES = statement(
    select span.at, coalesce(requests, 0)::bigint as requests, coalesce(errors, 0)::bigint as errors,
      coalesce(charged, 0)::bigint as charged, coalesce(input_tokens, 0)::bigint as input_tokens,
      coalesce(output_tokens, 0)::bigint as output_tokens, round(duration_ms / nullif(requests, 0))::int as latency_ms_avg
-   from span left join summed on summed.at = span.at order by span.at`,
-)
-const PRODUCTS = statement(
-  'overview_products',
-  `with ${STEPS}
+   from span left join summed on summed.at = span.at order by span.at`
+const PRODUCTS = sql('overview_products')`with ${STEPS}
    select product, sum(requests)::bigint as requests, sum(charged)::bigint as charged
    from usage_hour where account_id = $1 and hour >= (select min(at) from span)
-   group by product order by sum(charged) desc, product limit 100`,
-)
-const WEEK = statement(
-  'overview_week',
-  `select coalesce(sum(charged), 0)::bigint as week from usage_hour where account_id = $1 and hour >= now() - interval '7 days'`,
-)
-const MARGIN = statement(
-  'overview_margin',
-  `select product, sum(costed_calls)::bigint as requests, sum(costed)::bigint as charged, sum(cost)::bigint as cost
+   group by product order by sum(charged) desc, product limit 100`
+const WEEK = sql('overview_week')`
+  select coalesce(sum(charged), 0)::bigint as week from usage_hour where account_id = $1 and hour >= now() - interval '7 days'`
+const MARGIN = sql('overview_margin')`
+  select product, sum(costed_calls)::bigint as requests, sum(costed)::bigint as charged, sum(cost)::bigint as cost
    from ${USAGE_DAYS} d where account_id = $1 and day > (now() at time zone 'UTC')::date - $2::int
-   group by product having sum(costed_calls) > 0 order by sum(costed) desc, product limit 100`,
-)
+   group by product having sum(costed_calls) > 0 order by sum(costed) desc, product limit 100`
 
 // Spending of agents by session or program name, highest first.
 
-const CLIENTS = statement(
-  'statement_clients',
-  `select client, count(*) as requests, sum(charged)::bigint as charged, min(at) as first_at, max(at) as last_at from usage
-   where account_id = $1 and id >= $2 and id < $3 and client <> '' group by client order by sum(charged) desc, client limit 100`,
-)
+const CLIENTS = sql('statement_clients')`
+  select client, count(*) as requests, sum(charged)::bigint as charged, min(at) as first_at, max(at) as last_at from usage
+   where account_id = $1 and id >= $2 and id < $3 and client <> '' group by client order by sum(charged) desc, client limit 100`
 
-const RUN_CHARGE = statement(
-  'run_charge',
-  `with of as (
+const RUN_CHARGE = sql('run_charge', SHORT_MS)`with of as (
      select charged from usage where account_id = $1 and labels ->> 'session' = $2
      union all select charged from journal where account_id = $1 and labels ->> 'session' = $2
    )
-   select coalesce(sum(charged), 0)::bigint as charged from of`,
-  SHORT_MS,
-)
+   select coalesce(sum(charged), 0)::bigint as charged from of`
 
 /** Of a run of an agent so far. Settlements that are not posted yet count. */
 export async function readRunCharge(database: Queryable, account: string, run: string): Promise<bigint> {
@@ -384,9 +353,7 @@ interface VendorErrorRow {
 const ATTEMPTS_MAX = 2_000
 const CAUSES_MAX = 20
 
-const ERRORS = statement(
-  'vendor_errors',
-  `with failed as (
+const ERRORS = sql('vendor_errors')`with failed as (
      select u.id, u.account_id, u.product, a.attempt from usage u
      cross join lateral jsonb_array_elements(u.attempt_log -> 'attempts') as a(attempt)
      where u.id >= $2 and u.attempt_log is not null and a.attempt ->> 'vendor' = $1
@@ -401,8 +368,7 @@ const ERRORS = statement(
    select g.fault, g.status, g.phase, g.cause, g.fix, g.said, g.calls, g.products,
      (select jsonb_agg(jsonb_build_object('id', split_part(x, ' ', 1), 'account', split_part(x, ' ', 2), 'product', split_part(x, ' ', 3),
        'name', (select name from account c where c.id = split_part(x, ' ', 2)))) from unnest(g.last) x) as newest
-   from grouped g order by g.calls desc, g.last[1] desc limit ${CAUSES_MAX}`,
-)
+   from grouped g order by g.calls desc, g.last[1] desc limit ${CAUSES_MAX}`
 
 /** The cause of most failures first. */
 export async function readVendorErrors(database: Database, vendor: string, sinceMs: number): Promise<VendorError[]> {

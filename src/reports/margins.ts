@@ -1,7 +1,7 @@
 // Charges and vendor costs by hour, product and route: counted when calls are settled, and added to the hourly
 // rows from time to time, so that single calls need not be summed. A killed process loses its last seconds of these
 // figures, but no money.
-import { type Database, statement } from '../database/database.ts'
+import { type Database, sql } from '../database/database.ts'
 import { type Credits, formatCredits } from '../kernel/credits.ts'
 import { isTestAccount } from '../kernel/test-account.ts'
 import type { World } from '../kernel/world.ts'
@@ -130,22 +130,15 @@ export async function readMargin(
   }
 }
 
-const ADD = statement(
-  'margin_add',
-  `insert into margin_hour as m (hour, product, route, calls, charged, costed, cost)
+const ADD = sql('margin_add')`insert into margin_hour as m (hour, product, route, calls, charged, costed, cost)
    select x.hour, x.product, x.route, x.calls, x.charged, x.costed, x.cost
    from jsonb_to_recordset($1::jsonb) as x(hour timestamptz, product text, route smallint, calls bigint, charged bigint, costed bigint, cost bigint)
    order by x.hour, x.product, x.route
    on conflict (hour, product, route) do update set calls = m.calls + excluded.calls, charged = m.charged + excluded.charged,
-     costed = m.costed + excluded.costed, cost = m.cost + excluded.cost`,
-)
-const READ = statement(
-  'margin_read',
-  `select product, route::int as route, sum(calls)::bigint as calls, sum(charged)::bigint as charged, sum(costed)::bigint as costed, sum(cost)::bigint as cost
-   from margin_hour where hour > now() - make_interval(days => $1::int) group by product, route`,
-)
-const UNBILLED_LATELY = statement(
-  'margin_unbilled_lately',
-  `select coalesce(sum(cost), 0)::bigint as cost from unbilled_day where day > ((now() at time zone 'UTC') - make_interval(days => $1::int))::date`,
-)
-const PRUNE = statement('margin_prune', 'delete from margin_hour where hour < now() - make_interval(days => $1::int)')
+     costed = m.costed + excluded.costed, cost = m.cost + excluded.cost`
+const READ = sql('margin_read')`
+  select product, route::int as route, sum(calls)::bigint as calls, sum(charged)::bigint as charged, sum(costed)::bigint as costed, sum(cost)::bigint as cost
+   from margin_hour where hour > now() - make_interval(days => $1::int) group by product, route`
+const UNBILLED_LATELY = sql('margin_unbilled_lately')`
+  select coalesce(sum(cost), 0)::bigint as cost from unbilled_day where day > ((now() at time zone 'UTC') - make_interval(days => $1::int))::date`
+const PRUNE = sql('margin_prune')`delete from margin_hour where hour < now() - make_interval(days => $1::int)`

@@ -1,5 +1,5 @@
 // Reads accounts, usage, movements and the computation of charges.
-import { type Queryable, statement } from '../database/database.ts'
+import { type Queryable, sql } from '../database/database.ts'
 import { formatCredits } from '../kernel/credits.ts'
 import { IS_TEST } from '../kernel/test-account.ts'
 import { asPage, asView, type Page, type Paging } from '../kernel/view.ts'
@@ -68,18 +68,14 @@ export function accountFacts(row: AccountRow): Pick<AccountView, Facts> {
 
 const viewOf = (row: AccountRow): AccountView => ({ ...asView(accountView, row), ...accountFacts(row) })
 
-const ACCOUNT = statement(
-  'statement_account',
-  `select a.id, a.name, a.posted, ${HELD('a')} as held, limits_of(a.id, 'account') as limits, a.created_at, a.status, a.status_reason, a.status_at from account a where a.id = $1`,
-)
+const ACCOUNT = sql('statement_account')`
+  select a.id, a.name, a.posted, ${HELD('a')} as held, limits_of(a.id, 'account') as limits, a.created_at, a.status, a.status_reason, a.status_at from account a where a.id = $1`
 // The search is for the literal text, not for a pattern, so no input can make it slow.
-const ACCOUNTS = statement(
-  'statement_accounts',
-  `select a.id, a.name, a.posted, ${HELD('a')} as held, limits_of(a.id, 'account') as limits, a.created_at, a.status, a.status_reason, a.status_at from account a
+const ACCOUNTS = sql('statement_accounts')`
+  select a.id, a.name, a.posted, ${HELD('a')} as held, limits_of(a.id, 'account') as limits, a.created_at, a.status, a.status_reason, a.status_at from account a
    where id < $1 and ledger is null and (not ${IS_TEST('id')} or id = $2) and ($2::text = '' or id = $2 or strpos(search, lower($2)) > 0)
      and ($3::text[] is null or id = any($3))
-   order by id desc limit $4`,
-)
+   order by id desc limit $4`
 
 // The balance of an account with its lots: the parts that expire or are for some products only.
 
@@ -120,9 +116,7 @@ interface LotRow {
 }
 
 /** Balance and lots, in the order in which lots are spent. One statement, because a lot could end between two. */
-const BALANCE = statement(
-  'balance',
-  `select a.posted, ${HELD('a')} as held, l.id, l.source, l.amount, l.remaining, l.held as lot_held, coalesce(l.ends_at <= now(), false) as ended, l.ends_at, l.products,
+const BALANCE = sql('balance')`
+  select a.posted, ${HELD('a')} as held, l.id, l.source, l.amount, l.remaining, l.held as lot_held, coalesce(l.ends_at <= now(), false) as ended, l.ends_at, l.products,
      l.priority, l.created_at
-   from account a left join lot l on a.has_lots and l.account_id = a.id and l.remaining > 0 where a.id = $1 order by l.priority, l.ends_at nulls last, l.id`,
-)
+   from account a left join lot l on a.has_lots and l.account_id = a.id and l.remaining > 0 where a.id = $1 order by l.priority, l.ends_at nulls last, l.id`

@@ -1,6 +1,6 @@
 // Totals of calls over time, and their latencies. If the filter allows it, the hourly sums are read, whose cost does
 // not grow with the number of calls; otherwise single calls, by their start.
-import { type Queryable, statement } from '../database/database.ts'
+import { type Queryable, sql } from '../database/database.ts'
 import { DAY_MS, formatDay } from '../kernel/calendar.ts'
 import { formatCredits } from '../kernel/credits.ts'
 import { invalid } from '../kernel/fault.ts'
@@ -356,19 +356,15 @@ const REJECTED = `0::bigint as requests, 0::bigint as errors, 0::bigint as charg
   0::bigint as input_tokens, 0::bigint as output_tokens`
 // Days start at midnight in the reader's time zone; a day may have 23 or 25 hours.
 const STEPS = {
-  hour: statement(
-    'sums_hours',
-    `select generate_series(date_trunc('hour', $1::timestamptz, $3::text), $2::timestamptz, interval '1 hour') as at`,
-  ),
-  day: statement(
-    'sums_days',
-    `select generate_series(date_trunc('day', $1::timestamptz at time zone $3::text), $2::timestamptz at time zone $3::text, interval '1 day')
+  hour: sql('sums_hours')`
+    select generate_series(date_trunc('hour', $1::timestamptz, $3::text), $2::timestamptz, interval '1 hour') as at`,
+  day: sql('sums_days')`
+    select generate_series(date_trunc('day', $1::timestamptz at time zone $3::text), $2::timestamptz at time zone $3::text, interval '1 day')
        at time zone $3::text as at`,
-  ),
 } satisfies Record<Step, unknown>
 const NAMES = {
-  key: statement('sums_key_names', `select k.id, ${KEY_NAME} as name from api_key k where k.id = any($1)`),
-  account: statement('sums_account_names', 'select id, name from account where id = any($1)'),
+  key: sql('sums_key_names')`select k.id, ${KEY_NAME} as name from api_key k where k.id = any($1)`,
+  account: sql('sums_account_names')`select id, name from account where id = any($1)`,
 }
 
 // Totals by the values of one label: end users, sessions of agents, teams, features. Ranges of days are read from sums
@@ -546,13 +542,10 @@ export const tooManyValues = (field: string) =>
 /** For alerts: the number of newest calls of a day that are read. */
 const WATCHED_CALLS = 200_000
 const WATCHED_VALUES = 20
-const SPENDERS = statement(
-  'label_spenders',
-  `select x.value, sum(x.charged)::bigint as charged from (
+const SPENDERS = sql('label_spenders')`select x.value, sum(x.charged)::bigint as charged from (
      select u.labels ->> $3::text as value, u.charged from usage u
      where u.account_id = $1 and u.id >= $2 and u.labels ? $3::text order by u.id desc limit ${WATCHED_CALLS}
-   ) x group by 1 having sum(x.charged) >= $4::bigint order by 2 desc, 1 limit ${WATCHED_VALUES}`,
-)
+   ) x group by 1 having sum(x.charged) >= $4::bigint order by 2 desc, 1 limit ${WATCHED_VALUES}`
 
 /** Values of a label that were charged at least an amount within a day, highest first. */
 export async function readSpenders(
@@ -564,4 +557,4 @@ export async function readSpenders(
   return on.query(SPENDERS, [account, idAtTime((now?.ms ?? 0) - DAY_MS), label, above])
 }
 
-const NOW = statement('label_now', 'select extract(epoch from now())::float8 * 1000 as ms')
+const NOW = sql('label_now')`select extract(epoch from now())::float8 * 1000 as ms`

@@ -1,6 +1,6 @@
 // Unbilled costs by day, vendor and model: what vendors billed for answers that no caller pays. Every process counts in
 // memory and adds to the rows from time to time, so a killed process loses its last seconds.
-import { type Database, type Queryable, statement } from '../database/database.ts'
+import { type Database, type Queryable, sql } from '../database/database.ts'
 import { dayOfMs, formatDay } from '../kernel/calendar.ts'
 import type { Credits } from '../kernel/credits.ts'
 import { isTestAccount } from '../kernel/test-account.ts'
@@ -90,19 +90,13 @@ const MERGE = `on conflict (day, kind, vendor, product, model, credential) do up
      input_tokens = u.input_tokens + excluded.input_tokens, output_tokens = u.output_tokens + excluded.output_tokens,
      cost = coalesce(u.cost + excluded.cost, u.cost, excluded.cost)`
 const COLUMNS = 'day, kind, vendor, product, model, credential, calls, input_tokens, output_tokens, cost'
-const ADD = statement(
-  'unbilled_add',
-  `insert into unbilled_day as u (${COLUMNS})
+const ADD = sql('unbilled_add')`insert into unbilled_day as u (${COLUMNS})
    select x.day, x.kind, x.vendor, x.product, x.model, x.credential, x.calls, x."inputTokens", x."outputTokens", x.cost
    from jsonb_to_recordset($1::jsonb) as x(day date, kind text, vendor text, product text, model text, credential text,
      calls bigint, "inputTokens" bigint, "outputTokens" bigint, cost bigint)
    order by 1, 2, 3, 4, 5, 6
-   ${MERGE}`,
-)
-const RENAME = statement(
-  'unbilled_rename',
-  `with known as (delete from unbilled_day where vendor = $1 returning *)
+   ${MERGE}`
+const RENAME = sql('unbilled_rename')`with known as (delete from unbilled_day where vendor = $1 returning *)
    insert into unbilled_day as u (${COLUMNS})
    select day, kind, $2, product, model, credential, calls, input_tokens, output_tokens, cost from known order by 1, 2, 3, 4, 5, 6
-   ${MERGE}`,
-)
+   ${MERGE}`

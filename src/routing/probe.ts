@@ -4,7 +4,7 @@
 import { type CatalogDocument, credentialsOf } from '../catalog/document.ts'
 import type { CatalogStore } from '../catalog/store.ts'
 import type { Changes } from '../database/changes.ts'
-import { type Database, SHORT_MS, statement } from '../database/database.ts'
+import { type Database, SHORT_MS, sql } from '../database/database.ts'
 import type { Log } from '../kernel/log.ts'
 import { probeCall } from '../protocols/free-check.ts'
 import type { Target } from '../protocols/protocol.ts'
@@ -303,24 +303,18 @@ function nextSeconds({ state }: ProbeResult, everySeconds: number): number {
 const FREE = '(lease_until is null or lease_until < now())'
 const COLUMNS = `vendor, every_seconds, state, message, failures, latency_ms, since, probed_at,
   (extract(epoch from now() - probed_at) * 1000)::float8 as age_ms, ${FREE} as free, next_at <= now() as due`
-const READ = statement('vendor_probe_read', `select ${COLUMNS} from vendor_probe order by vendor limit 10000`, SHORT_MS)
+const READ = sql('vendor_probe_read', SHORT_MS)`select ${COLUMNS} from vendor_probe order by vendor limit 10000`
 // Not at once: a process that has not seen the new catalog yet would probe again.
-const FORGET = statement(
-  'vendor_probe_forget',
-  `delete from vendor_probe where not vendor = any($1) and greatest(probed_at, lease_until) < now() - interval '1 minute'`,
-)
-const CLAIM = statement(
-  'vendor_probe_claim',
-  `insert into vendor_probe as p (vendor, every_seconds, lease_until) values ($1, $2, now() + make_interval(secs => $3))
+const FORGET = sql('vendor_probe_forget')`
+  delete from vendor_probe where not vendor = any($1) and greatest(probed_at, lease_until) < now() - interval '1 minute'`
+const CLAIM = sql('vendor_probe_claim')`
+  insert into vendor_probe as p (vendor, every_seconds, lease_until) values ($1, $2, now() + make_interval(secs => $3))
    on conflict (vendor) do update set every_seconds = excluded.every_seconds, lease_until = excluded.lease_until, version = p.version + 1
    where (p.lease_until is null or p.lease_until < now()) and (p.next_at <= now() or p.every_seconds <> excluded.every_seconds
      or ($4 and p.probed_at < now() - make_interval(secs => ${AGAIN_SECONDS})))
-   returning version, listed_url`,
-)
-const ENDED = statement(
-  'vendor_probe_ended',
-  `update vendor_probe set lease_until = null, next_at = now() + make_interval(secs => $3), probed_at = now(), state = $4, message = $5,
+   returning version, listed_url`
+const ENDED = sql('vendor_probe_ended')`
+  update vendor_probe set lease_until = null, next_at = now() + make_interval(secs => $3), probed_at = now(), state = $4, message = $5,
      listed_url = case when $4 = 'answering' then $8 else listed_url end, latency_ms = $6,
      failures = case when $7 then failures + 1 else 0 end, since = case when state = $4 then since else now() end
-   where vendor = $1 and version = $2 returning ${COLUMNS}`,
-)
+   where vendor = $1 and version = $2 returning ${COLUMNS}`

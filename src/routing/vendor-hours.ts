@@ -1,6 +1,6 @@
 // The recent history of each vendor by hour and model. Every process counts its calls in memory and adds the counts to
 // the hour's rows from time to time, so a call costs one map lookup.
-import { type Database, type Queryable, statement } from '../database/database.ts'
+import { type Database, type Queryable, sql } from '../database/database.ts'
 import type { World } from '../kernel/world.ts'
 import type { Asked } from './vendor.ts'
 import type { VendorHistory } from './views.ts'
@@ -143,27 +143,16 @@ function medianOf(latencies: readonly number[]): number | null {
 
 const MERGE = `on conflict (hour, vendor, product) do update set requests = v.requests + excluded.requests, errors = v.errors + excluded.errors,
      latencies = array(select coalesce(a, 0) + coalesce(b, 0) from unnest(v.latencies, excluded.latencies) with ordinality as t(a, b, place) order by place)`
-const ADD = statement(
-  'vendor_hour_add',
-  `insert into vendor_hour as v (hour, vendor, product, requests, errors, latencies)
+const ADD = sql('vendor_hour_add')`insert into vendor_hour as v (hour, vendor, product, requests, errors, latencies)
    select x.hour, x.vendor, x.product, x.requests, x.errors, array(select jsonb_array_elements_text(x.latencies)::int)
    from jsonb_to_recordset($1::jsonb) as x(hour timestamptz, vendor text, product text, requests bigint, errors bigint, latencies jsonb)
    order by x.hour, x.vendor, x.product
-   ${MERGE}`,
-)
-const RENAME = statement(
-  'vendor_hour_rename',
-  `with known as (delete from vendor_hour where vendor = $1 returning hour, product, requests, errors, latencies)
+   ${MERGE}`
+const RENAME = sql('vendor_hour_rename')`
+  with known as (delete from vendor_hour where vendor = $1 returning hour, product, requests, errors, latencies)
    insert into vendor_hour as v (hour, vendor, product, requests, errors, latencies)
    select hour, $2, product, requests, errors, latencies from known order by hour, product
-   ${MERGE}`,
-)
-const HISTORY = statement(
-  'vendor_hour_read',
-  `select hour, vendor, product, requests, errors, latencies from vendor_hour
-   where hour > date_trunc('hour', now(), 'UTC') - make_interval(hours => $1::int) order by hour, vendor, product limit 100000`,
-)
-const PRUNE = statement(
-  'vendor_hour_prune',
-  `delete from vendor_hour where hour < now() - make_interval(days => $1::int)`,
-)
+   ${MERGE}`
+const HISTORY = sql('vendor_hour_read')`select hour, vendor, product, requests, errors, latencies from vendor_hour
+   where hour > date_trunc('hour', now(), 'UTC') - make_interval(hours => $1::int) order by hour, vendor, product limit 100000`
+const PRUNE = sql('vendor_hour_prune')`delete from vendor_hour where hour < now() - make_interval(days => $1::int)`

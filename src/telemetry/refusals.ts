@@ -2,7 +2,7 @@
 // answer: calls are counted in memory and written a second later in batches. Each key has a limited number of rows per
 // minute; further calls are counted in one row for each kind of rejection. While the database is down, a bounded number
 // waits in memory, and the rest is dropped and counted.
-import { type Database, plain, quoted, SHORT_MS, statement } from '../database/database.ts'
+import { type Database, plain, quoted, SHORT_MS, sql } from '../database/database.ts'
 import { pruneAll } from '../database/prune.ts'
 import { DAY_MS } from '../kernel/calendar.ts'
 import type { Fault } from '../kernel/fault.ts'
@@ -62,18 +62,13 @@ const WAITING_MAX = 5_000
 const ROWS_AT_ONCE = 500
 const MESSAGE_CHARS_MAX = 300
 
-const PUT = statement(
-  'refusals_put',
-  `insert into refusal as r (account_id, id, key_id, product, endpoint, status, fault, message, count)
+const PUT = sql('refusals_put', SHORT_MS)`
+  insert into refusal as r (account_id, id, key_id, product, endpoint, status, fault, message, count)
    select * from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::int[], $7::text[], $8::text[], $9::int[])
-   on conflict (account_id, id) do update set count = r.count + excluded.count, at = now()`,
-  SHORT_MS,
-)
-const PRUNE = statement(
-  'refusals_prune',
-  `with gone as (delete from refusal where ctid = any(array(select ctid from refusal where id < $1 limit 5000)) returning 1)
-   select count(*)::int as count from gone`,
-)
+   on conflict (account_id, id) do update set count = r.count + excluded.count, at = now()`
+const PRUNE = sql('refusals_prune')`
+  with gone as (delete from refusal where ctid = any(array(select ctid from refusal where id < $1 limit 5000)) returning 1)
+   select count(*)::int as count from gone`
 
 export function createRefusals({ database, world, log }: { database: Database; world: World; log: Log }): Refusals {
   const noted = new WeakSet<Fault>()

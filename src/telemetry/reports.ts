@@ -2,7 +2,7 @@
 // by a cache version. Each writes a report on its calls and vendors, and the answer merges the reports. Nothing is
 // written while no operator looks.
 import type { Changes } from '../database/changes.ts'
-import { type Database, statement } from '../database/database.ts'
+import { type Database, sql } from '../database/database.ts'
 import { formatCredits } from '../kernel/credits.ts'
 import { sleep } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
@@ -105,13 +105,9 @@ function reportedCallOf({ atMs, charged, ...call }: LiveCall): ReportedCall {
   return { ...call, at: new Date(atMs).toISOString(), charged: formatCredits(charged) }
 }
 
-const WRITE = statement(
-  'report_write',
-  `insert into gateway_instance (id, report, reported_at) values ($1, $2::jsonb, now() + make_interval(secs => $3))
-   on conflict (id) do update set report = excluded.report, reported_at = excluded.reported_at`,
-)
-const READ = statement(
-  'report_read',
-  `select id, case when reported_at > now() - interval '8 seconds' then report end as report from gateway_instance
-   where id <> $1 and heartbeat_at > now() - make_interval(secs => $2) order by id limit 200`,
-)
+const WRITE = sql('report_write')`
+  insert into gateway_instance (id, report, reported_at) values ($1, $2::jsonb, now() + make_interval(secs => $3))
+   on conflict (id) do update set report = excluded.report, reported_at = excluded.reported_at`
+const READ = sql('report_read')`
+  select id, case when reported_at > now() - interval '8 seconds' then report end as report from gateway_instance
+   where id <> $1 and heartbeat_at > now() - make_interval(secs => $2) order by id limit 200`

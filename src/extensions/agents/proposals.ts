@@ -2,7 +2,7 @@
 // console, who has just proved that it is them.
 import * as z from 'zod'
 import { type BudgetsOptions, createBudgets } from '../../admission/budgets.ts'
-import { type Queryable, statement } from '../../database/database.ts'
+import { type Queryable, sql } from '../../database/database.ts'
 import { pruneAll } from '../../database/prune.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
 import { page } from '../../kernel/view.ts'
@@ -107,25 +107,13 @@ const viewProposal = (row: ProposalRow): BudgetProposal => ({
 export const pruneProposals = (database: BudgetsOptions['database']): Promise<number> => pruneAll(database, PRUNE)
 
 const WAITS = `created_at > now() - interval '7 days'`
-const LIST = statement(
-  'budget_proposal_list',
-  `select * from budget_proposal where account_id = $1 and ${WAITS} order by id`,
-)
-const FIND = statement(
-  'budget_proposal_find',
-  `select * from budget_proposal where account_id = $1 and id = $2 and ${WAITS}`,
-)
-const INSERT = statement(
-  'budget_proposal_insert',
-  `insert into budget_proposal (account_id, id, budget_id, was, max, reason, proposer)
+const LIST = sql('budget_proposal_list')`select * from budget_proposal where account_id = $1 and ${WAITS} order by id`
+const FIND = sql('budget_proposal_find')`select * from budget_proposal where account_id = $1 and id = $2 and ${WAITS}`
+const INSERT = sql('budget_proposal_insert')`
+  insert into budget_proposal (account_id, id, budget_id, was, max, reason, proposer)
    select $1, $2, $3, $4, $5, $6, $7
-   where (select count(*) from budget_proposal where account_id = $1 and ${WAITS}) < $8::int returning *`,
-)
-const REMOVE = statement(
-  'budget_proposal_remove',
-  `delete from budget_proposal where account_id = $1 and id = $2 and ${WAITS} returning *`,
-)
-const PRUNE = statement(
-  'budget_proposal_prune',
-  `with gone as (delete from budget_proposal where not ${WAITS} returning 1) select count(*)::int as count from gone`,
-)
+   where (select count(*) from budget_proposal where account_id = $1 and ${WAITS}) < $8::int returning *`
+const REMOVE = sql('budget_proposal_remove')`
+  delete from budget_proposal where account_id = $1 and id = $2 and ${WAITS} returning *`
+const PRUNE = sql('budget_proposal_prune')`
+  with gone as (delete from budget_proposal where not ${WAITS} returning 1) select count(*)::int as count from gone`

@@ -2,7 +2,7 @@
 // that are not posted yet count.
 
 import * as z from 'zod'
-import { type Database, type Queryable, statement } from '../../database/database.ts'
+import { type Database, type Queryable, sql } from '../../database/database.ts'
 import { formatCredits } from '../../kernel/credits.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { timeOfId } from '../../kernel/world.ts'
@@ -14,16 +14,12 @@ const ITEMS_MAX = 500
 const OF_RUN = `account_id = $1 and labels ->> 'session' = $2`
 const FIGURES = `count(*)::int as calls, (count(*) filter (where u.status >= 400))::int as failed, sum(u.charged)::bigint as charged,
   sum(t.input)::bigint as input, sum(t.output)::bigint as output, min(u.id) as first, max(u.id) as last`
-const PARTS = statement(
-  'run_parts',
-  `select u.labels ->> ':agent' as agent, min(u.labels ->> ':parent') as parent, ${FIGURES}, array_agg(distinct u.product) as models
-   from usage u ${TOKENS} where ${OF_RUN} group by 1 order by min(u.id)`,
-)
-const ITEMS = statement(
-  'run_items',
-  `select u.id, u.labels ->> ':agent' as agent, u.product, u.endpoint, u.status, u.charged, u.duration_ms as duration, t.input, t.output
-   from usage u ${TOKENS} where ${OF_RUN} and u.id > $3 order by u.id limit $4`,
-)
+const PARTS = sql('run_parts')`
+  select u.labels ->> ':agent' as agent, min(u.labels ->> ':parent') as parent, ${FIGURES}, array_agg(distinct u.product) as models
+   from usage u ${TOKENS} where ${OF_RUN} group by 1 order by min(u.id)`
+const ITEMS = sql('run_items')`
+  select u.id, u.labels ->> ':agent' as agent, u.product, u.endpoint, u.status, u.charged, u.duration_ms as duration, t.input, t.output
+   from usage u ${TOKENS} where ${OF_RUN} and u.id > $3 order by u.id limit $4`
 
 interface FigureRow {
   calls: number

@@ -8,7 +8,7 @@ import { type CatalogStore, catalogFor } from '../../catalog/store.ts'
 import { checkModelNames } from '../../catalog/unknown-model.ts'
 import type { By } from '../../database/audit.ts'
 import type { Changes } from '../../database/changes.ts'
-import { type Queryable, statement } from '../../database/database.ts'
+import { type Queryable, sql } from '../../database/database.ts'
 import { type Credits, formatCredits } from '../../kernel/credits.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
 import { ownAccountOf } from '../../kernel/test-account.ts'
@@ -216,41 +216,28 @@ const shownProgram = (row: ProgramRow): Program => ({
 
 const JSON_TYPE = { 'content-type': 'application/json; charset=utf-8' }
 const COLUMNS = 'scope, models, default_model, small_model, call_max'
-const LIST = statement(
-  'agent_settings_list',
-  `select ${COLUMNS} from agent_settings where account_id = $1 order by scope`,
-)
-const FIND = statement(
-  'agent_settings_find',
-  `select ${COLUMNS} from agent_settings where account_id = $1 and scope = $2 for update`,
-)
-const NEAREST = statement(
-  'agent_settings_nearest',
-  `select ${COLUMNS} from agent_settings where account_id = $1 and scope in ($2, $3, '${EVERYBODY}')
-   order by scope = '${EVERYBODY}', scope is distinct from $2 limit 1`,
-)
-const PUT = statement(
-  'agent_settings_put',
-  `insert into agent_settings (account_id, scope, models, default_model, small_model, call_max) values ($1, $2, $3, $4, $5, $6)
+const LIST = sql('agent_settings_list')`select ${COLUMNS} from agent_settings where account_id = $1 order by scope`
+const FIND = sql('agent_settings_find')`
+  select ${COLUMNS} from agent_settings where account_id = $1 and scope = $2 for update`
+const NEAREST = sql('agent_settings_nearest')`
+  select ${COLUMNS} from agent_settings where account_id = $1 and scope in ($2, $3, '${EVERYBODY}')
+   order by scope = '${EVERYBODY}', scope is distinct from $2 limit 1`
+const PUT = sql('agent_settings_put')`
+  insert into agent_settings (account_id, scope, models, default_model, small_model, call_max) values ($1, $2, $3, $4, $5, $6)
    on conflict (account_id, scope) do update set models = excluded.models, default_model = excluded.default_model,
-     small_model = excluded.small_model, call_max = excluded.call_max returning ${COLUMNS}`,
-)
-const REMOVE = statement(
-  'agent_settings_remove',
-  `delete from agent_settings where account_id = $1 and scope = $2 returning ${COLUMNS}`,
-)
+     small_model = excluded.small_model, call_max = excluded.call_max returning ${COLUMNS}`
+const REMOVE = sql('agent_settings_remove')`
+  delete from agent_settings where account_id = $1 and scope = $2 returning ${COLUMNS}`
 /** Locked, so that a team which is being removed leaves no settings behind. */
-const TEAM = statement('agent_settings_team', 'select 1 from team where account_id = $1 and id = $2 for key share')
-const PROGRAMS = statement(
-  'agent_programs',
-  `select k.id, k.client, k.team_id, k.last_used_at, k.created_at, p.id as person, p.email,
+const TEAM = sql('agent_settings_team')`select 1 from team where account_id = $1 and id = $2 for key share`
+const PROGRAMS = sql('agent_programs')`
+  select k.id, k.client, k.team_id, k.last_used_at, k.created_at, p.id as person, p.email,
      (select coalesce(sum(u.charged), 0)::bigint from usage_hour u
        where u.account_id = k.account_id and u.key_id = k.id and u.hour >= now() - interval '30 days') as charged
    from api_key k left join oauth_object o on o.model = 'Grant' and o.digest = sha256(convert_to(k.grant_id, 'UTF8'))
      left join person p on p.id = coalesce(k.member_id, o.payload ->> 'accountId')
    where k.account_id = $1 and k.client is not null and (k.revoked_at is null or k.revoked_at > now())
-   order by p.email, k.last_used_at desc nulls last, k.id limit 1000`,
-)
+   order by p.email, k.last_used_at desc nulls last, k.id limit 1000`
 
 /** The set-ups of all programs, for a key that the person has just made. */
 export const setupResource = ({ catalog }: { readonly catalog: Pick<CatalogStore, 'current'> }): Resource =>

@@ -2,7 +2,7 @@
 // evaluation is written once, with a delivery for each receiver; deliveries.ts sends them. A condition that has cleared
 // may fire again.
 
-import { type Database, type Queryable, statement } from '../../database/database.ts'
+import { type Database, type Queryable, sql } from '../../database/database.ts'
 import type { Branding } from '../../identity/branding/branding.ts'
 import type { Deliveries } from '../../jobs/deliveries.ts'
 import { Fault } from '../../kernel/fault.ts'
@@ -219,48 +219,29 @@ function view({ scope, at, ...row }: AlertRow, deliveries: AlertView['deliveries
   return { ...row, at: at.toISOString(), account: scope === '' ? null : scope, deliveries }
 }
 
-const LOCK = statement('alert_lock', 'select pg_advisory_xact_lock(7046029257)')
-const CLAIM = statement(
-  'alert_claim',
-  `insert into setting as s (name, value) values ('alerts looked at', extract(epoch from now())::text)
+const LOCK = sql('alert_lock')`select pg_advisory_xact_lock(7046029257)`
+const CLAIM = sql('alert_claim')`
+  insert into setting as s (name, value) values ('alerts looked at', extract(epoch from now())::text)
    on conflict (name) do update set value = excluded.value
-   where s.value::float8 < extract(epoch from now()) - $1::float8 * 0.9 or s.value::float8 > extract(epoch from now()) + 60 returning name`,
-)
-const RAISE = statement(
-  'alert_raise',
-  `with now_true as (
+   where s.value::float8 < extract(epoch from now()) - $1::float8 * 0.9 or s.value::float8 > extract(epoch from now()) + 60 returning name`
+const RAISE = sql('alert_raise')`with now_true as (
      select * from jsonb_to_recordset($1::jsonb) as x(scope text, rule text, subject text, level text, rank int, place int)
    ), risen as (
      insert into alert_state as s (scope, rule, subject, level, rank) select scope, rule, subject, level, rank from now_true
      on conflict (scope, rule, subject) do update set level = excluded.level, rank = excluded.rank, at = now() where s.rank < excluded.rank
      returning s.scope, s.rule, s.subject
    )
-   select n.place from risen r join now_true n on n.scope = r.scope and n.rule = r.rule and n.subject = r.subject order by n.place`,
-)
-const LOCK_TESTS = statement('alert_lock_tests', 'select pg_advisory_xact_lock(70460, hashtext($1))')
-const LAST_TEST = statement(
-  'alert_last_test',
-  `select greatest(1, ceil(extract(epoch from at + interval '1 minute' - clock_timestamp())))::int as wait from alert
-   where scope = $1 and rule = 'test' and at > clock_timestamp() - interval '1 minute' limit 1`,
-)
-const WRITE = statement(
-  'alert_write',
-  'insert into alert (id, scope, rule, subject, level, title, message) values ($1, $2, $3, $4, $5, $6, $7) returning at',
-)
-const LIST = statement(
-  'alert_list',
-  `select id, at, scope, rule, subject, level, title, message, read_at is not null as read
-   from alert where ($1::text is null or scope = $1) and id < $2 order by id desc limit $3`,
-)
-const UNREAD = statement(
-  'alert_unread',
-  'select count(*) from (select from alert where scope = $1 and read_at is null limit $2) x',
-)
-const READ = statement(
-  'alert_read',
-  'update alert set read_at = now() where scope = $1 and id <= $2 and read_at is null',
-)
-const PRUNE = statement(
-  'alert_forget',
-  `delete from alert where ctid = any(array(select ctid from alert where at < now() - interval '90 days' limit 1000))`,
-)
+   select n.place from risen r join now_true n on n.scope = r.scope and n.rule = r.rule and n.subject = r.subject order by n.place`
+const LOCK_TESTS = sql('alert_lock_tests')`select pg_advisory_xact_lock(70460, hashtext($1))`
+const LAST_TEST = sql('alert_last_test')`
+  select greatest(1, ceil(extract(epoch from at + interval '1 minute' - clock_timestamp())))::int as wait from alert
+   where scope = $1 and rule = 'test' and at > clock_timestamp() - interval '1 minute' limit 1`
+const WRITE = sql('alert_write')`
+  insert into alert (id, scope, rule, subject, level, title, message) values ($1, $2, $3, $4, $5, $6, $7) returning at`
+const LIST = sql('alert_list')`select id, at, scope, rule, subject, level, title, message, read_at is not null as read
+   from alert where ($1::text is null or scope = $1) and id < $2 order by id desc limit $3`
+const UNREAD = sql('alert_unread')`
+  select count(*) from (select from alert where scope = $1 and read_at is null limit $2) x`
+const READ = sql('alert_read')`update alert set read_at = now() where scope = $1 and id <= $2 and read_at is null`
+const PRUNE = sql('alert_forget')`
+  delete from alert where ctid = any(array(select ctid from alert where at < now() - interval '90 days' limit 1000))`

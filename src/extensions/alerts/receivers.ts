@@ -2,7 +2,7 @@
 // the account (for the gateway's alerts: to operators) and to mailboxes that confirmed it once by a link, and to nobody
 // who unsubscribed. Strangers get one mail.
 
-import { type Database, type Queryable, statement } from '../../database/database.ts'
+import { type Database, type Queryable, sql } from '../../database/database.ts'
 import type { Branding } from '../../identity/branding/branding.ts'
 import { readMailbox } from '../../identity/mailbox.ts'
 import { CONFIRMATION, type Deliveries } from '../../jobs/deliveries.ts'
@@ -157,39 +157,30 @@ interface SettingRow {
   readonly sealed: Buffer
 }
 
-const SETTING = statement('alert_setting', 'select scope, sealed from alert_setting where scope = $1')
-const SETTINGS = statement('alert_settings', 'select scope, sealed from alert_setting')
-const PUT_SETTING = statement(
-  'alert_setting_put',
-  'insert into alert_setting (scope, sealed) values ($1, $2) on conflict (scope) do update set sealed = excluded.sealed',
-)
-const LOCK_MAILBOXES = statement('alert_lock_mailboxes', 'select pg_advisory_xact_lock(7046029265)')
+const SETTING = sql('alert_setting')`select scope, sealed from alert_setting where scope = $1`
+const SETTINGS = sql('alert_settings')`select scope, sealed from alert_setting`
+const PUT_SETTING = sql('alert_setting_put')`
+  insert into alert_setting (scope, sealed) values ($1, $2) on conflict (scope) do update set sealed = excluded.sealed`
+const LOCK_MAILBOXES = sql('alert_lock_mailboxes')`select pg_advisory_xact_lock(7046029265)`
 // A login counts only if its mailbox was proved: an owner may have invited any address.
-const STATUSES = statement(
-  'alert_mailbox_statuses',
-  `select x.scope, x.address, case when m.unsubscribed_at is not null then 'unsubscribed'
+const STATUSES = sql('alert_mailbox_statuses')`
+  select x.scope, x.address, case when m.unsubscribed_at is not null then 'unsubscribed'
      when m.confirmed_at is not null or exists (
        select from person p where p.email = x.address and p.email_verified_at is not null
          and case x.scope when '' then p.operator_role is not null
            else exists (select from membership s where s.person_id = p.id and s.account_id = x.scope) end) then 'active'
      else 'waiting' end as status
    from jsonb_to_recordset($1::jsonb) as x(scope text, address text)
-   left join alert_mailbox m on m.scope = x.scope and m.address = x.address`,
-)
-const ASK = statement(
-  'alert_mailbox_ask',
-  `with today as (select scope, address, mailbox from alert_mailbox
+   left join alert_mailbox m on m.scope = x.scope and m.address = x.address`
+const ASK = sql('alert_mailbox_ask')`with today as (select scope, address, mailbox from alert_mailbox
      where asked_at > now() - interval '1 day' and (mailbox = $3 or scope = $1)
    ), asked as (
      insert into alert_mailbox (scope, address, mailbox, asked_at) select $1, $2, $3, now()
      where not exists (select from today where mailbox = $3) and (select count(*) from today where scope = $1) < $4
      on conflict (scope, address) do update set asked_at = excluded.asked_at returning true as sent
    )
-   select sent from asked union all select false from today where scope = $1 and address = $2`,
-)
-const ANSWER = statement(
-  'alert_mailbox_answer',
-  `insert into alert_mailbox as m (scope, address, mailbox, confirmed_at, unsubscribed_at)
+   select sent from asked union all select false from today where scope = $1 and address = $2`
+const ANSWER = sql('alert_mailbox_answer')`
+  insert into alert_mailbox as m (scope, address, mailbox, confirmed_at, unsubscribed_at)
    values ($1, $2, $3, case when $4 then now() end, case when not $4 then now() end)
-   on conflict (scope, address) do update set confirmed_at = coalesce(excluded.confirmed_at, m.confirmed_at), unsubscribed_at = excluded.unsubscribed_at`,
-)
+   on conflict (scope, address) do update set confirmed_at = coalesce(excluded.confirmed_at, m.confirmed_at), unsubscribed_at = excluded.unsubscribed_at`

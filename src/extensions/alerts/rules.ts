@@ -1,7 +1,7 @@
 // The rules of alerts: a rule is a row of `RULES`. Its schema with its words, the condition, and when it may fire again
 // stand together; settings, the command, the console's form and the evaluation follow.
 import * as z from 'zod'
-import { type Queryable, type Statement, statement } from '../../database/database.ts'
+import { type Queryable, type Statement, sql, statement } from '../../database/database.ts'
 import { type Credits, formatCredits, parseCredits } from '../../kernel/credits.ts'
 import { LABEL_NAME } from '../../kernel/label.ts'
 import { IS_TEST } from '../../kernel/test-account.ts'
@@ -96,16 +96,13 @@ const asked = <Row extends object>(sql: Statement, conditionOf: (row: Row) => Co
 const BELOW = `a.posted - ${HELD('a')} < (${RULE('balanceBelow', 'numeric')} * 1000000)`
 const ENDING = `s.week > 0 and (a.posted - ${HELD('a')})::numeric * 7 <= s.week * ${RULE('balanceDays', 'numeric')}`
 const balances = asked<{ id: string; name: string; available: bigint; week: bigint }>(
-  statement(
-    'alert_balances',
-    `${OWN_RULES}, spent as (
+  sql('alert_balances')`${OWN_RULES}, spent as (
        select account_id, sum(charged)::bigint as week from usage_hour where hour >= now() - interval '7 days' group by account_id
      )
      select a.id, a.name, a.posted - ${HELD('a')} as available, coalesce(s.week, 0)::bigint as week
      from account a left join spent s on s.account_id = a.id ${RULED('a.id')}
      -- What was moved to another database has its money there.
      where ${NOT_TEST('a.id')} and a.frozen_until is distinct from 'infinity' and a.status = 'open' and (${BELOW} or (${ENDING}))`,
-  ),
   ({ id, name, available, week }) => {
     const daysLeft = (Number(available) / Number(week)) * 7
     const pace = week === 0n ? '' : ` At last week’s rate they last ${daysLeft.toFixed(1)} days.`
@@ -124,15 +121,12 @@ interface LimitRow {
   readonly max: bigint
 }
 
-const LIMITS = statement(
-  'alert_limits',
-  `${OWN_RULES}
+const LIMITS = sql('alert_limits')`${OWN_RULES}
    select n.account_id, n.scope, n.name, n.used, n.max, (select k.name from api_key k where k.id = n.scope) as key_name
    from counter c cross join lateral counter_now(c, floor(extract(epoch from clock_timestamp()))::bigint) n
    ${RULED('c.account_id')}
    where c.account_id <> '' and ${NOT_TEST('c.account_id')} and c.name <> 'budget' and c.unit = 'credits' and n.used > 0
-     and n.used::numeric * 100 >= n.max::numeric * ${LEAST_SHARE}`,
-)
+     and n.used::numeric * 100 >= n.max::numeric * ${LEAST_SHARE}`
 const limits: Reader = async ({ on, rules, rulesOf }) => {
   const rows = await on.query<LimitRow>(LIMITS, [rules])
   return rows.flatMap(({ account_id: account, scope, name, key_name: key, used, max }) => {
@@ -161,9 +155,7 @@ interface BudgetRow {
 
 /** One for each budget, however many values have come so far: users may be many. */
 const budgets = asked<BudgetRow>(
-  statement(
-    'alert_budgets',
-    `${OWN_RULES}
+  sql('alert_budgets')`${OWN_RULES}
      select b.account_id, b.id, b.name, b.scope, b.hard, count(*) as values,
        -- The highest of the steps at which it tells again.
        max(case when n.used >= n.max then 100 else coalesce(b.alert_percent, ${LEAST_SHARE}) end)::bigint as percent,
@@ -174,7 +166,6 @@ const budgets = asked<BudgetRow>(
        cross join lateral counter_now(c, floor(extract(epoch from clock_timestamp()))::bigint) n
      where ${NOT_TEST('b.account_id')} and n.used > 0 and n.used::numeric * 100 >= n.max::numeric * coalesce(b.alert_percent, ${LEAST_SHARE})
      group by b.account_id, b.id, b.name, b.scope, b.hard`,
-  ),
   ({ account_id: account, id, name, scope, hard, percent, values, first }) => {
     const share = percent >= 100n ? '100' : String(percent)
     const more = values > BigInt(first.length) ? ` and ${values - BigInt(first.length)} more` : ''
@@ -186,16 +177,13 @@ const budgets = asked<BudgetRow>(
 )
 
 const failures = asked<{ account_id: string; requests: bigint; errors: bigint }>(
-  statement(
-    'alert_failures',
-    `${OWN_RULES}, recent as (
+  sql('alert_failures')`${OWN_RULES}, recent as (
        select account_id, sum(requests)::bigint as requests, sum(errors)::bigint as errors from usage_hour
        where hour >= date_trunc('hour', now(), 'UTC') - interval '1 hour' and ${NOT_TEST('account_id')}
        group by account_id having sum(errors) > 0
      )
      select r.account_id, r.requests, r.errors from recent r ${RULED('r.account_id')}
      where r.requests >= ${RULE('failureCalls', 'bigint')} and r.errors * 100 >= r.requests * ${RULE('failurePercent', 'numeric')}`,
-  ),
   ({ account_id: account, requests, errors }) => {
     const percent = Math.round((Number(errors) / Number(requests)) * 100)
     const message = `${errors} of ${requests} calls of this hour and the last have failed. The usage list says why.`
@@ -204,13 +192,10 @@ const failures = asked<{ account_id: string; requests: bigint; errors: bigint }>
 )
 
 const keys = asked<{ id: string; account_id: string; name: string; expires_at: Date }>(
-  statement(
-    'alert_keys',
-    `${OWN_RULES}
+  sql('alert_keys')`${OWN_RULES}
      select k.id, k.account_id, k.name, k.expires_at from api_key k ${RULED('k.account_id')}
      where k.revoked_at is null and k.expires_at > now() and ${NOT_TEST('k.account_id')}
        and k.expires_at <= now() + make_interval(secs => 86400 * ${RULE('keyDays', 'float8')})`,
-  ),
   ({ id, account_id: account, name, expires_at: ends }) => {
     const message = `It ends at ${ends.toISOString()}, and its calls are rejected with 401 from then on. Rotate it, or give it a later expiry.`
     return condition(account, id, { title: `The key ${name} ends soon`, message })
@@ -239,16 +224,13 @@ const labels: Reader = async ({ on, rulesOf, special }) => {
  * sent an alert for each.
  */
 const jobs = asked<{ id: string; account_id: string; product: string; message: string | null }>(
-  statement(
-    'alert_jobs',
-    `${OWN_RULES}
+  sql('alert_jobs')`${OWN_RULES}
      select id, account_id, product, message from (
        select j.id, j.account_id, j.product, j.error ->> 'message' as message,
          row_number() over (partition by j.account_id order by j.completed_at desc, j.id desc) as place
        from job j ${RULED('j.account_id')}
        where j.status = 'FAILED' and j.completed_at > now() - interval '1 hour' and ${NOT_TEST('j.account_id')} and ${RULE('jobFailed', 'boolean')}
      ) newest where place <= 20`,
-  ),
   ({ id, account_id: account, product, message }) =>
     condition(account, id, { title: `A job of ${product} failed`, message: message ?? 'It was not charged.' }),
 )
@@ -272,12 +254,9 @@ const overruns: Reader = async ({ own }) =>
   })
 
 const verification = asked<{ id: string; problems: string[]; failure: string | null }>(
-  statement(
-    'alert_verification',
-    `select id, problems, failure from (
+  sql('alert_verification')`select id, problems, failure from (
        select id, problems, failure from verification where ended_at is not null order by id desc limit 1
      ) last where failure is not null or problems <> '[]'`,
-  ),
   ({ id, problems, failure }) => {
     const message = failure ?? problems.slice(0, 5).join(' ')
     return condition('', id, { title: 'A check of the ledger or the audit log found problems', message })
@@ -286,10 +265,7 @@ const verification = asked<{ id: string; problems: string[]; failure: string | n
 
 /** Not those that an operator has paused. */
 const exports = asked<{ id: string; name: string; error: string }>(
-  statement(
-    'alert_exports',
-    'select id, name, error from export where not open and error is not null order by id limit 100',
-  ),
+  sql('alert_exports')`select id, name, error from export where not open and error is not null order by id limit 100`,
   ({ id, name, error }) => {
     const message = `${error} Nothing is lost: correct it, and resume the export.`
     return condition('', id, { title: `The export ${name} is paused`, message })
@@ -297,7 +273,7 @@ const exports = asked<{ id: string; name: string; error: string }>(
 )
 
 const quarantined = asked<{ id: string; reason: string | null }>(
-  statement('alert_quarantined', `select id, reason from payment where state = 'quarantined'`),
+  sql('alert_quarantined')`select id, reason from payment where state = 'quarantined'`,
   ({ id, reason }) => {
     const act = 'No credits were granted. Accept, refund or dismiss it on the page of payments.'
     return condition('', id, { title: 'A payment is quarantined', message: `${reason ?? ''} ${act}`.trim() })
@@ -321,12 +297,9 @@ const reconciled = (name: string, WHOSE: string) =>
   )
 /** What customers of an account pay, by its own payment provider. */
 const topUps = asked<{ account_id: string; id: string; purse_id: string; reason: string | null }>(
-  statement(
-    'alert_top_ups',
-    `${OWN_RULES}
+  sql('alert_top_ups')`${OWN_RULES}
      select t.account_id, t.id, t.purse_id, t.reason from purse_topup t ${RULED('t.account_id')}
      where t.state = 'quarantined' and ${NOT_TEST('t.account_id')} and ${RULE('topUps', 'boolean')}`,
-  ),
   ({ account_id: account, id, purse_id: purse, reason }) => {
     const message = `${reason ?? ''} The purse ${purse} got no credits. Refund the top-up, or grant them.`.trim()
     return condition(account, id, { title: 'A top-up by a customer is quarantined', message })
@@ -580,17 +553,14 @@ const PAUSES = ROWS.flatMap(([, { kind, clears }]) =>
 ).join(' ')
 
 /** Lowers the level of conditions that have improved and removes those that have cleared. */
-export const LOWER = statement(
-  'alert_lower',
-  `with now_true as (
+export const LOWER = sql('alert_lower')`with now_true as (
      select * from jsonb_to_recordset($1::jsonb) as x(scope text, rule text, subject text, rank int)
    ), fresh as (
      update alert_state s set rank = least(s.rank, n.rank), at = now() from now_true n
      where s.scope = n.scope and s.rule = n.rule and s.subject = n.subject and (n.rank < s.rank or s.rule in (${LASTING}))
    )
    delete from alert_state s where not exists (select 1 from now_true n where n.scope = s.scope and n.rule = s.rule and n.subject = s.subject)
-     and s.at <= now() - case s.rule ${PAUSES} else interval '0' end`,
-)
+     and s.at <= now() - case s.rule ${PAUSES} else interval '0' end`
 
 /** Subject and text of an alert about what another version has stored. */
 function setAsideText(part: string): [string, { title: string; message: string }] {

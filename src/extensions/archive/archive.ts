@@ -2,7 +2,7 @@
 // transfers become files with digests. Then its calls leave the database; what was given or taken back stays, since
 // invoices, lots and payments refer to it. What is here of an account after its last checkpoint is all that
 // verification replays.
-import { type Database, PATIENT, type Queryable, statement } from '../../database/database.ts'
+import { type Database, PATIENT, type Queryable, sql } from '../../database/database.ts'
 import { changeTables, isLocked } from '../../database/prune.ts'
 import { DAY_MS, dayOfMs, formatDay, monthStart, parseDay } from '../../kernel/calendar.ts'
 import type { Log } from '../../kernel/log.ts'
@@ -58,60 +58,38 @@ const SAY_EVERY_MS = 1_000
 const SETTLED_DAYS = 3
 const SILENT = `interval '1 minute'`
 
-const STATE = statement(
-  'archive_state',
-  `select to_char(month, 'YYYY-MM-DD') as month, folder, accounts, transfers, bytes, archived_at, failure, checked_at, problems,
+const STATE = sql('archive_state')`
+  select to_char(month, 'YYYY-MM-DD') as month, folder, accounts, transfers, bytes, archived_at, failure, checked_at, problems,
      seen_at > now() - ${SILENT} and failure is null and (archived_at is null or checked_at is null) as running
-   from ledger_archive order by month desc limit 1200`,
-)
-const LAST = statement(
-  'archive_last',
-  `select to_char(max(month), 'YYYY-MM-DD') as month from ledger_archive where archived_at is not null`,
-)
+   from ledger_archive order by month desc limit 1200`
+const LAST = sql('archive_last')`
+  select to_char(max(month), 'YYYY-MM-DD') as month from ledger_archive where archived_at is not null`
 /** Ids begin with their time, so later months are not read. */
-const FIRST = statement('archive_first', 'select min(moved_at) as at from transfer where id < $1', 600_000)
-const VERIFIED = statement(
-  'archive_verified',
-  `select started_at, problems = '[]' as ok from verification where ended_at is not null and failure is null order by id desc limit 1`,
-)
-const CLAIM = statement(
-  'archive_claim',
-  `with was as (select folder from ledger_archive where month = $1::date)
+const FIRST = sql('archive_first', 600_000)`select min(moved_at) as at from transfer where id < $1`
+const VERIFIED = sql('archive_verified')`
+  select started_at, problems = '[]' as ok from verification where ended_at is not null and failure is null order by id desc limit 1`
+const CLAIM = sql('archive_claim')`with was as (select folder from ledger_archive where month = $1::date)
    insert into ledger_archive as a (month, folder) values ($1::date, $2)
    on conflict (month) do update set folder = excluded.folder, seen_at = now(), accounts = 0, transfers = 0, bytes = 0, failure = null
      where a.archived_at is null and (a.failure is not null or a.seen_at < now() - ${SILENT})
-   returning (select folder from was) as was`,
-)
-const FORGET = statement('archive_forget', 'delete from ledger_checkpoint where folder = $1', 600_000)
-const SAY = statement(
-  'archive_say',
-  `update ledger_archive set seen_at = now(), accounts = $3, transfers = $4, bytes = $5 where month = $1::date and folder = $2 and archived_at is null returning 1`,
-)
-const FAILED = statement(
-  'archive_failed',
-  'update ledger_archive set failure = $3 where month = $1::date and folder = $2 and archived_at is null',
-)
-const DONE = statement(
-  'archive_done',
-  `update ledger_archive set archived_at = now(), checked_at = now(), files = $3 where month = $1::date and folder = $2 and archived_at is null returning 1`,
-)
-const NEXT_ACCOUNTS = statement(
-  'archive_accounts',
-  `select id from account where id > $1 order by id limit ${ACCOUNTS}`,
-)
-const CHECKPOINT = statement('archive_checkpoint', `${CHECKPOINTS_OF} order by ledger_checkpoint.month desc limit 1`)
-const ROWS = statement(
-  'archive_rows',
-  `select id, kind, amount, loss, held, balance, note, actor, lots::text as lots, hash, moved_at::text as place,
+   returning (select folder from was) as was`
+const FORGET = sql('archive_forget', 600_000)`delete from ledger_checkpoint where folder = $1`
+const SAY = sql('archive_say')`
+  update ledger_archive set seen_at = now(), accounts = $3, transfers = $4, bytes = $5 where month = $1::date and folder = $2 and archived_at is null returning 1`
+const FAILED = sql('archive_failed')`
+  update ledger_archive set failure = $3 where month = $1::date and folder = $2 and archived_at is null`
+const DONE = sql('archive_done')`
+  update ledger_archive set archived_at = now(), checked_at = now(), files = $3 where month = $1::date and folder = $2 and archived_at is null returning 1`
+const NEXT_ACCOUNTS = sql('archive_accounts')`select id from account where id > $1 order by id limit ${ACCOUNTS}`
+const CHECKPOINT = sql('archive_checkpoint')`${CHECKPOINTS_OF} order by ledger_checkpoint.month desc limit 1`
+const ROWS = sql('archive_rows')`
+  select id, kind, amount, loss, held, balance, note, actor, lots::text as lots, hash, moved_at::text as place,
      (extract(epoch from at) * 1000000)::bigint as at_us, (extract(epoch from moved_at) * 1000000)::bigint as moved_us
-   from transfer where account_id = $1 and moved_at > $2::text::timestamptz and moved_at < $3 order by moved_at limit ${PAGE_ROWS}`,
-)
-const PUT = statement(
-  'archive_put',
-  `insert into ledger_checkpoint (account_id, month, moved_at, balance, hash, sums, lots, folder, signature)
+   from transfer where account_id = $1 and moved_at > $2::text::timestamptz and moved_at < $3 order by moved_at limit ${PAGE_ROWS}`
+const PUT = sql('archive_put')`
+  insert into ledger_checkpoint (account_id, month, moved_at, balance, hash, sums, lots, folder, signature)
    select account, month, place, balance, decode(hash, 'hex'), sums, lots, folder, decode(signature, 'hex')
-   from jsonb_to_recordset($1::jsonb) as x(account text, month date, place timestamptz, balance bigint, hash text, sums jsonb, lots jsonb, folder text, signature text)`,
-)
+   from jsonb_to_recordset($1::jsonb) as x(account text, month date, place timestamptz, balance bigint, hash text, sums jsonb, lots jsonb, folder text, signature text)`
 
 interface StoredRow extends ArchivedRow {
   readonly hash: Buffer | null

@@ -1,5 +1,5 @@
 // What is checked of the files of a month, when somebody asks.
-import { type Database, statement } from '../../database/database.ts'
+import { type Database, sql } from '../../database/database.ts'
 import { formatCredits } from '../../kernel/credits.ts'
 import { Fault } from '../../kernel/fault.ts'
 import type { Log } from '../../kernel/log.ts'
@@ -10,23 +10,15 @@ import { CHECKPOINTS, nameOf, readArchived } from '../../reports/verify/checkpoi
 import { type ArchivedFile, type ArchiveStore, createLedgerArchive, type LedgerArchive } from './archive.ts'
 import { AccountMonths, digestOfBytes, type FileRow, rowsOfParquet } from './rows.ts'
 
-const MONTH = statement(
-  'verify_archive_month',
-  `select to_char(month, 'YYYY-MM-DD') as month, folder, files from ledger_archive where month = to_date($1, 'YYYY-MM') and archived_at is not null`,
-)
-const BEGIN = statement(
-  'verify_archive_begin',
-  `update ledger_archive set checked_at = null, seen_at = now() where month = $1::date`,
-)
-const SEEN = statement('verify_archive_seen', `update ledger_archive set seen_at = now() where month = $1::date`)
-const CHECKED = statement(
-  'verify_archive_checked',
-  `update ledger_archive set checked_at = now(), problems = $2 where month = $1::date`,
-)
-const OF_FOLDER = statement(
-  'verify_archive_accounts',
-  'select count(distinct account_id)::int as count from ledger_checkpoint where folder = $1',
-)
+const MONTH = sql('verify_archive_month')`
+  select to_char(month, 'YYYY-MM-DD') as month, folder, files from ledger_archive where month = to_date($1, 'YYYY-MM') and archived_at is not null`
+const BEGIN = sql('verify_archive_begin')`
+  update ledger_archive set checked_at = null, seen_at = now() where month = $1::date`
+const SEEN = sql('verify_archive_seen')`update ledger_archive set seen_at = now() where month = $1::date`
+const CHECKED = sql('verify_archive_checked')`
+  update ledger_archive set checked_at = now(), problems = $2 where month = $1::date`
+const OF_FOLDER = sql('verify_archive_accounts')`
+  select count(distinct account_id)::int as count from ledger_checkpoint where folder = $1`
 const PROBLEMS_MAX = 50
 
 interface ArchivedMonth {

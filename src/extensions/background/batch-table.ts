@@ -1,7 +1,7 @@
 // The rows of batches and their lines. A worker's writes are fenced by the version that it raised when it took the
 // batch. The result of a line is written once.
 import type { Labels } from '../../admission/labels.ts'
-import { type Database, type Queryable, statement } from '../../database/database.ts'
+import { type Database, type Queryable, sql } from '../../database/database.ts'
 import { pruneAll } from '../../database/prune.ts'
 import { createWorkTable, type WorkRow } from '../../jobs/work.ts'
 import type { ContentSealer } from '../../kernel/secret.ts'
@@ -60,85 +60,57 @@ export type NewBatch = Pick<
 > & { readonly windowSeconds: number }
 
 const OVERDUE = '*, now() >= expires_at as overdue'
-const INSERT = statement(
-  'batch_insert',
-  `insert into batch (account_id, id, key_id, endpoint, input_file_id, completion_window, metadata, output_seconds, expires_at, labels)
+const INSERT = sql('batch_insert')`
+  insert into batch (account_id, id, key_id, endpoint, input_file_id, completion_window, metadata, output_seconds, expires_at, labels)
    select $1, $2, $3, $4, $5, $6, $7::jsonb, $8::int, now() + make_interval(secs => $9), $11::jsonb
-   where (select count(*) from batch where account_id = $1 and open) < $10 returning *`,
-)
-const FIND = statement('batch_find', 'select * from batch where account_id = $1 and id = $2')
-const LIST = statement(
-  'batch_list',
-  `select * from batch where account_id = $1 and ($2::text is null or id < $2) and ($4::text is null or status = $4)
+   where (select count(*) from batch where account_id = $1 and open) < $10 returning *`
+const FIND = sql('batch_find')`select * from batch where account_id = $1 and id = $2`
+const LIST = sql('batch_list')`
+  select * from batch where account_id = $1 and ($2::text is null or id < $2) and ($4::text is null or status = $4)
      and ($5::text is null or key_id = $5) and ($6::text is null or endpoint = $6)
-   order by id desc limit $3`,
-)
-const CANCEL = statement(
-  'batch_cancel',
-  `update batch set status = 'cancelling', cancelling_at = now(), step_at = '-infinity'
-   where account_id = $1 and id = $2 and status in ('validating', 'in_progress') returning *`,
-)
-const PUT_LINES = statement(
-  'batch_put_lines',
-  `insert into batch_line (account_id, batch_id, number, custom_id, first_byte, bytes)
-   select $1, $2, * from unnest($3::int[], $4::text[], $5::bigint[], $6::int[]) on conflict do nothing`,
-)
-const DROP_LINES = statement('batch_drop_lines', 'delete from batch_line where account_id = $1 and batch_id = $2')
+   order by id desc limit $3`
+const CANCEL = sql('batch_cancel')`update batch set status = 'cancelling', cancelling_at = now(), step_at = '-infinity'
+   where account_id = $1 and id = $2 and status in ('validating', 'in_progress') returning *`
+const PUT_LINES = sql('batch_put_lines')`
+  insert into batch_line (account_id, batch_id, number, custom_id, first_byte, bytes)
+   select $1, $2, * from unnest($3::int[], $4::text[], $5::bigint[], $6::int[]) on conflict do nothing`
+const DROP_LINES = sql('batch_drop_lines')`delete from batch_line where account_id = $1 and batch_id = $2`
 /**
  * Null values keep the column. The status only moves forward, and only the worker that holds the batch may change it.
  */
-const MOVE = statement(
-  'batch_move',
-  `update batch set status = $4, total = coalesce($5, total), errors = coalesce($6, errors),
+const MOVE = sql('batch_move')`update batch set status = $4, total = coalesce($5, total), errors = coalesce($6, errors),
      in_progress_at = case when $4 = 'in_progress' then now() else in_progress_at end,
      finalizing_at = case when $4 = 'finalizing' then now() else finalizing_at end,
      ended_at = case when $4 = 'failed' then now() else ended_at end
-   where account_id = $1 and id = $2 and version = $3 and status = any($7) returning id`,
-)
-const LEFT = statement(
-  'batch_left',
-  `select number, custom_id, first_byte, bytes from batch_line
-   where account_id = $1 and batch_id = $2 and ok is null order by number limit $3`,
-)
-const TRIED = statement(
-  'batch_tried',
-  'update batch_line set tries = tries + 1 where account_id = $1 and batch_id = $2 and number = $3 returning tries',
-)
-const TOLD = statement(
-  'batch_told',
-  `with told as (
+   where account_id = $1 and id = $2 and version = $3 and status = any($7) returning id`
+const LEFT = sql('batch_left')`select number, custom_id, first_byte, bytes from batch_line
+   where account_id = $1 and batch_id = $2 and ok is null order by number limit $3`
+const TRIED = sql('batch_tried')`
+  update batch_line set tries = tries + 1 where account_id = $1 and batch_id = $2 and number = $3 returning tries`
+const TOLD = sql('batch_told')`with told as (
      update batch_line set sealed = $4, ok = $5, call_id = $6
      where account_id = $1 and batch_id = $2 and number = $3 and ok is null returning 1
    )
    update batch set completed = completed + (select count(*) from told where $5), failed = failed + (select count(*) from told where not $5)
-   where account_id = $1 and id = $2 returning status`,
-)
+   where account_id = $1 and id = $2 returning status`
 /** Bytes of results in one query's answer, which has at least one line. */
 const RESULTS_BYTES_MAX = 4_000_000
-const RESULTS = statement(
-  'batch_results',
-  `with page as (
+const RESULTS = sql('batch_results')`with page as (
      select number, custom_id, result, sealed, ok, coalesce(octet_length(sealed), octet_length(result), 0) as bytes from batch_line
      where account_id = $1 and batch_id = $2 and number > $3 and ($4::boolean is null or ok = $4) order by number limit 500
    ), measured as (
      select page.*, row_number() over by_number as place, sum(bytes) over by_number - bytes as bytes_before
      from page window by_number as (order by number)
    )
-   select number, custom_id, result, sealed, ok from measured where place = 1 or bytes_before < ${RESULTS_BYTES_MAX} order by number`,
-)
-const END = statement(
-  'batch_end',
-  `update batch set status = $4, output_file_id = $5, error_file_id = $6, ended_at = now(), calls_hash = (
+   select number, custom_id, result, sealed, ok from measured where place = 1 or bytes_before < ${RESULTS_BYTES_MAX} order by number`
+const END = sql('batch_end')`
+  update batch set status = $4, output_file_id = $5, error_file_id = $6, ended_at = now(), calls_hash = (
      select case when count(*) = count(call_id) then ${CALLS_HASH('call_id')} end from batch_line where account_id = $1 and batch_id = $2 and ok)
-   where account_id = $1 and id = $2 and version = $3 and open returning id`,
-)
-const PRUNE = statement(
-  'batch_prune',
-  `with gone as (
+   where account_id = $1 and id = $2 and version = $3 and open returning id`
+const PRUNE = sql('batch_prune')`with gone as (
      delete from batch where ctid = any(array(
        select ctid from batch where not open and ended_at < now() - interval '30 days' limit 1000)) returning 1
-   ) select count(*)::int as count from gone`,
-)
+   ) select count(*)::int as count from gone`
 
 interface ListPage {
   readonly after?: string | undefined

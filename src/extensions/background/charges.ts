@@ -1,12 +1,10 @@
 // What calls of a batch have cost, and which of them were booked.
-import { type Queryable, statement } from '../../database/database.ts'
+import { type Queryable, sql } from '../../database/database.ts'
 import type { Credits } from '../../kernel/credits.ts'
 
-const CHARGES = statement(
-  'statement_client_charges',
-  'select client, sum(charged)::bigint as charged from usage where account_id = $1 and client = any($2) group by client',
-)
-const KNOWN = statement('statement_known_calls', 'select id from usage where account_id = $1 and id = any($2)')
+const CHARGES = sql('statement_client_charges')`
+  select client, sum(charged)::bigint as charged from usage where account_id = $1 and client = any($2) group by client`
+const KNOWN = sql('statement_known_calls')`select id from usage where account_id = $1 and id = any($2)`
 
 /** The charges of each of these so far. */
 export async function readCharges(

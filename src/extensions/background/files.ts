@@ -2,7 +2,7 @@
 
 import type { Readable } from 'node:stream'
 import type { AssetStore, AssetWriter } from '../../assets/store.ts'
-import { type Database, type Queryable, statement } from '../../database/database.ts'
+import { type Database, type Queryable, sql } from '../../database/database.ts'
 import { pruneAll } from '../../database/prune.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
 import { newId, type World } from '../../kernel/world.ts'
@@ -50,43 +50,25 @@ const FILES_MAX = 1_000
 const ALL_BYTES_MAX = 1_000 * MB
 const UPLOADS_AT_ONCE_MAX = 4
 
-const INSERT = statement(
-  'file_insert',
-  `insert into stored_file (account_id, id, purpose, filename, bytes, asset, expires_at, key_id)
-   values ($1, $2, $3, $4, $5, $6, now() + make_interval(secs => $7), $8) returning *`,
-)
-const USED = statement(
-  'file_used',
-  `select count(*)::int as files, coalesce(sum(bytes), 0)::float8 as bytes from stored_file
-   where account_id = $1 and expires_at > now()`,
-)
-const FIND = statement(
-  'file_find',
-  'select * from stored_file where account_id = $1 and id = $2 and expires_at > now()',
-)
-const NAMES = statement(
-  'file_names',
-  'select id, filename from stored_file where account_id = $1 and id = any($2) and expires_at > now()',
-)
+const INSERT = sql('file_insert')`
+  insert into stored_file (account_id, id, purpose, filename, bytes, asset, expires_at, key_id)
+   values ($1, $2, $3, $4, $5, $6, now() + make_interval(secs => $7), $8) returning *`
+const USED = sql('file_used')`select count(*)::int as files, coalesce(sum(bytes), 0)::float8 as bytes from stored_file
+   where account_id = $1 and expires_at > now()`
+const FIND = sql('file_find')`select * from stored_file where account_id = $1 and id = $2 and expires_at > now()`
+const NAMES = sql('file_names')`
+  select id, filename from stored_file where account_id = $1 and id = any($2) and expires_at > now()`
 const LIST_OF = (ORDER: 'asc' | 'desc', SIGN: '<' | '>') =>
-  statement(
-    `file_list_${ORDER}`,
-    `select * from stored_file where account_id = $1 and expires_at > now() and ($2::text is null or id ${SIGN} $2)
-       and ($3::text is null or purpose = $3) and ($5::text is null or key_id = $5) order by id ${ORDER} limit $4`,
-  )
+  sql(`file_list_${ORDER}`)`
+    select * from stored_file where account_id = $1 and expires_at > now() and ($2::text is null or id ${SIGN} $2)
+       and ($3::text is null or purpose = $3) and ($5::text is null or key_id = $5) order by id ${ORDER} limit $4`
 const LIST = { asc: LIST_OF('asc', '>'), desc: LIST_OF('desc', '<') }
-const REMOVE = statement(
-  'file_remove',
-  `delete from stored_file f where account_id = $1 and id = $2
-     and not exists (select 1 from batch b where b.account_id = $1 and b.input_file_id = $2 and b.open) returning asset`,
-)
+const REMOVE = sql('file_remove')`delete from stored_file f where account_id = $1 and id = $2
+     and not exists (select 1 from batch b where b.account_id = $1 and b.input_file_id = $2 and b.open) returning asset`
 /** Deletes rows only: the store expires the bytes by itself. */
-const PRUNE = statement(
-  'file_prune',
-  `with gone as (
+const PRUNE = sql('file_prune')`with gone as (
      delete from stored_file where ctid = any(array(select ctid from stored_file where expires_at < now() limit 5000)) returning 1
-   ) select count(*)::int as count from gone`,
-)
+   ) select count(*)::int as count from gone`
 
 export function createFiles(deps: { database: Database; store: AssetStore; world: World }) {
   const { database, store, world } = deps

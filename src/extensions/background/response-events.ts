@@ -1,7 +1,7 @@
 // The event stream of a background response. Events are stored for a day, so that a caller may connect, disconnect and
 // reconnect at any process. The worker writes events and the follower reads them; they share nothing but the table.
 
-import { type Database, statement } from '../../database/database.ts'
+import { type Database, sql } from '../../database/database.ts'
 import { pruneAll } from '../../database/prune.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { isObject, type Json, text } from '../../kernel/json.ts'
@@ -35,34 +35,21 @@ const FROM_ROW = new Set([
 ])
 
 /** One row holds the events of one flush, one per line, numbered up to `last`. */
-const KEEP = statement(
-  'background_event_keep',
-  // Locks the response's row: a concurrent deletion either comes first, and nothing is inserted, or removes these
-  // events too.
-  `insert into background_event (account_id, id, last, sealed)
+// Locks the response's row: a concurrent deletion either comes first, and nothing is inserted, or removes these
+// events too.
+const KEEP = sql('background_event_keep')`insert into background_event (account_id, id, last, sealed)
    select $1, $2, $3, $4 from (select 1 from background where account_id = $1 and id = $2 and version = $5 for key share) mine
-   on conflict do nothing`,
-)
-const HAS = statement(
-  'background_event_has',
-  'select 1 from background_event where account_id = $1 and id = $2 limit 1',
-)
-const AFTER = statement(
-  'background_event_after',
-  `select last, events, sealed from background_event where account_id = $1 and id = $2 and last > $3 order by last limit ${PAGE}`,
-)
-const LAST = statement(
-  'background_event_last',
-  'select coalesce(max(last), 1)::int as last from background_event where account_id = $1 and id = $2',
-)
-const REMOVE = statement('background_event_remove', 'delete from background_event where account_id = $1 and id = $2')
-const PRUNE = statement(
-  'background_event_prune',
-  `with gone as (
+   on conflict do nothing`
+const HAS = sql('background_event_has')`select 1 from background_event where account_id = $1 and id = $2 limit 1`
+const AFTER = sql('background_event_after')`
+  select last, events, sealed from background_event where account_id = $1 and id = $2 and last > $3 order by last limit ${PAGE}`
+const LAST = sql('background_event_last')`
+  select coalesce(max(last), 1)::int as last from background_event where account_id = $1 and id = $2`
+const REMOVE = sql('background_event_remove')`delete from background_event where account_id = $1 and id = $2`
+const PRUNE = sql('background_event_prune')`with gone as (
      delete from background_event where ctid = any(array(
        select ctid from background_event where created_at < now() - interval '1 day' limit 1000)) returning 1
-   ) select count(*)::int as count from gone`,
-)
+   ) select count(*)::int as count from gone`
 
 interface Whose {
   readonly account_id: string

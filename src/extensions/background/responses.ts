@@ -6,7 +6,7 @@ import { type ApiKeys, maySee, type Principal } from '../../admission/api-key.ts
 import type { Labels } from '../../admission/labels.ts'
 import { catalogFor } from '../../catalog/store.ts'
 import type { Database } from '../../database/database.ts'
-import { statement } from '../../database/database.ts'
+import { sql } from '../../database/database.ts'
 import { pruneAll } from '../../database/prune.ts'
 import type { JobTiming } from '../../jobs/job.ts'
 import { createWorkTable, type Work, type WorkRow } from '../../jobs/work.ts'
@@ -98,59 +98,39 @@ const CANCEL_WAIT_MS = 2_000
 const SPEC = endpointAt('/v1/responses') as PaidSpec // The list of endpoints has it.
 
 const COLUMNS = '*, now() >= expires_at as overdue'
-const INSERT = statement(
-  'background_insert',
-  `insert into background (account_id, id, key_id, product, sealed_request, streams, labels)
+const INSERT = sql('background_insert')`
+  insert into background (account_id, id, key_id, product, sealed_request, streams, labels)
    select $1, $2, $3, $4, $5, $7, $8::jsonb where (select count(*) from background where account_id = $1 and open) < $6
-   on conflict (account_id, id) do update set id = excluded.id returning *`,
-)
-const FIND = statement('background_find', 'select * from background where account_id = $1 and id = $2')
-const BEGIN = statement(
-  'background_begin',
-  `update background set status = 'in_progress' where account_id = $1 and id = $2 and version = $3 and status in ('queued', 'in_progress') returning id`,
-)
-const TRIED = statement(
-  'background_tried',
-  'update background set tries = tries + 1 where account_id = $1 and id = $2 returning tries',
-)
-const END = statement(
-  'background_end',
-  `update background set status = $4, sealed_answer = $5, vendor_id = $6, call_id = $7, ended_at = now()
-   where account_id = $1 and id = $2 and version = $3 and status in ('queued', 'in_progress') returning id`,
-)
+   on conflict (account_id, id) do update set id = excluded.id returning *`
+const FIND = sql('background_find')`select * from background where account_id = $1 and id = $2`
+const BEGIN = sql('background_begin')`
+  update background set status = 'in_progress' where account_id = $1 and id = $2 and version = $3 and status in ('queued', 'in_progress') returning id`
+const TRIED = sql('background_tried')`
+  update background set tries = tries + 1 where account_id = $1 and id = $2 returning tries`
+const END = sql('background_end')`
+  update background set status = $4, sealed_answer = $5, vendor_id = $6, call_id = $7, ended_at = now()
+   where account_id = $1 and id = $2 and version = $3 and status in ('queued', 'in_progress') returning id`
 // The row stays open until the charge is known. Its worker reports it, or, if that worker crashed, the next one.
-const CANCEL = statement(
-  'background_cancel',
-  `update background set status = 'cancelled', ended_at = now(), step_at = '-infinity'
-   where account_id = $1 and id = $2 and status in ('queued', 'in_progress') returning account_id, id`,
-)
-const CANCELLED = statement(
-  'background_cancelled',
-  `update background set sealed_answer = $4 where account_id = $1 and id = $2 and version = $3 and status = 'cancelled' and sealed_answer is null`,
-)
-const REMOVE = statement('background_remove', 'delete from background where account_id = $1 and id = $2')
-const STATUS = statement(
-  'background_status',
-  `select status, status in ('queued', 'in_progress') or (status = 'cancelled' and open) as going from background where account_id = $1 and id = $2`,
-)
-const PRUNE = statement(
-  'background_prune',
-  `with gone as (
+const CANCEL = sql('background_cancel')`
+  update background set status = 'cancelled', ended_at = now(), step_at = '-infinity'
+   where account_id = $1 and id = $2 and status in ('queued', 'in_progress') returning account_id, id`
+const CANCELLED = sql('background_cancelled')`
+  update background set sealed_answer = $4 where account_id = $1 and id = $2 and version = $3 and status = 'cancelled' and sealed_answer is null`
+const REMOVE = sql('background_remove')`delete from background where account_id = $1 and id = $2`
+const STATUS = sql('background_status')`
+  select status, status in ('queued', 'in_progress') or (status = 'cancelled' and open) as going from background where account_id = $1 and id = $2`
+const PRUNE = sql('background_prune')`with gone as (
      delete from background where ctid = any(array(
        select ctid from background where created_at < now() - interval '30 days' limit 1000)) returning 1
-   ) select count(*)::int as count from gone`,
-)
+   ) select count(*)::int as count from gone`
 
 /** Stored answers left behind when a response was deleted while it ran, and its process was killed. */
-const PRUNE_STRAY = statement(
-  'background_forget_stray',
-  `with gone as (
+const PRUNE_STRAY = sql('background_forget_stray')`with gone as (
      delete from idempotency where (account_id, key) in (
        select i.account_id, i.key from idempotency i where i.key like ' ${PREFIX}%' and (i.status is not null or i.freed)
          and not exists (select 1 from background b where b.account_id = i.account_id and b.id = substr(i.key, 2)) limit 1000)
      returning 1
-   ) select count(*)::int as count from gone`,
-)
+   ) select count(*)::int as count from gone`
 
 export function startBackground(deps: BackgroundDeps) {
   const { path, timing, work } = deps

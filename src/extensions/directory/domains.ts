@@ -2,7 +2,7 @@
 // of these domains only.
 import { accountUnknown } from '../../admission/accounts.ts'
 import type { Audit, By } from '../../database/audit.ts'
-import { type Database, statement } from '../../database/database.ts'
+import { type Database, sql } from '../../database/database.ts'
 import { isShared, readDomain } from '../../identity/mailbox.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
 import { sign } from '../../kernel/secret.ts'
@@ -11,27 +11,18 @@ import type { DomainView } from './views.ts'
 
 export type Domains = ReturnType<typeof createDomains>
 
-const LIST = statement(
-  'domain_list',
-  'select domain, proved_at from account_domain where account_id = $1 order by domain',
-)
+const LIST = sql('domain_list')`select domain, proved_at from account_domain where account_id = $1 order by domain`
 /** Whoever has a name server can prove any number of names below one. */
 const DOMAINS_MAX = 100
-const ACCOUNT = statement('domain_account', 'select 1 from account where id = $1')
-const PUT = statement(
-  'domain_put',
-  `with had as (
+const ACCOUNT = sql('domain_account')`select 1 from account where id = $1`
+const PUT = sql('domain_put')`with had as (
      update account_domain set proved_at = now() where account_id = $1 and domain = $2 returning domain, proved_at
    ), made as (
      insert into account_domain (account_id, domain)
      select $1, $2 where not exists (select 1 from had) and (select count(*) from account_domain where account_id = $1) < $3
      on conflict do nothing returning domain, proved_at
-   ) select * from had union all select * from made`,
-)
-const REMOVE = statement(
-  'domain_remove',
-  'delete from account_domain where account_id = $1 and domain = $2 returning domain',
-)
+   ) select * from had union all select * from made`
+const REMOVE = sql('domain_remove')`delete from account_domain where account_id = $1 and domain = $2 returning domain`
 
 interface DomainRow {
   readonly domain: string

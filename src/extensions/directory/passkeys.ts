@@ -5,7 +5,7 @@ import { isIP } from 'node:net'
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server'
 import * as z from 'zod'
 import type { By } from '../../database/audit.ts'
-import { statement } from '../../database/database.ts'
+import { sql } from '../../database/database.ts'
 import type { Flows } from '../../identity/flows.ts'
 import type { SecondFactorDeps, SecondFactors } from '../../identity/second-factors.ts'
 import type { Person, Session } from '../../identity/sessions.ts'
@@ -48,21 +48,15 @@ export const passkeyResponse = z.looseObject({
 })
 type PasskeyResponse = z.infer<typeof passkeyResponse>
 
-const OF_PERSON = statement(
-  'passkey_list',
-  `select credential_id, transports from second_factor where person_id = $1 and kind = 'passkey' and confirmed limit 100`,
-)
-const FIND = statement(
-  'passkey_find',
-  `select f.id, f.credential_id, f.public_key, f.counter::int8 as counter, f.transports, p.id as person_id, p.email
-   from second_factor f join person p on p.id = f.person_id where f.credential_id = $1 and f.kind = 'passkey' and f.confirmed`,
-)
-const USED = statement('passkey_used', 'update second_factor set counter = $2, used_at = now() where id = $1')
-const INSERT = statement(
-  'passkey_insert',
-  `insert into second_factor (id, person_id, kind, name, credential_id, public_key, transports, counter, confirmed)
-   values ($1, $2, 'passkey', $3, $4, $5, $6, $7, true) on conflict do nothing returning id`,
-)
+const OF_PERSON = sql('passkey_list')`
+  select credential_id, transports from second_factor where person_id = $1 and kind = 'passkey' and confirmed limit 100`
+const FIND = sql('passkey_find')`
+  select f.id, f.credential_id, f.public_key, f.counter::int8 as counter, f.transports, p.id as person_id, p.email
+   from second_factor f join person p on p.id = f.person_id where f.credential_id = $1 and f.kind = 'passkey' and f.confirmed`
+const USED = sql('passkey_used')`update second_factor set counter = $2, used_at = now() where id = $1`
+const INSERT = sql('passkey_insert')`
+  insert into second_factor (id, person_id, kind, name, credential_id, public_key, transports, counter, confirmed)
+   values ($1, $2, 'passkey', $3, $4, $5, $6, $7, true) on conflict do nothing returning id`
 const MINUTES = 5
 /**
  * EdDSA, ES256 and RS256: what authenticators have. Named here, because the library's default asks the runtime for more

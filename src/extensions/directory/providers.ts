@@ -3,7 +3,7 @@
 // named `login-<id>`.
 import { accountUnknown } from '../../admission/accounts.ts'
 import type { Audit, By } from '../../database/audit.ts'
-import { type Database, type Queryable, statement } from '../../database/database.ts'
+import { type Database, type Queryable, sql } from '../../database/database.ts'
 import { type MayGive, requireCovered } from '../../identity/people.ts'
 import type { AnyRole } from '../../identity/roles.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
@@ -28,37 +28,29 @@ interface ProviderDeps {
   readonly guard: Pick<GuardedFetch, 'check'>
 }
 
-const LIST = statement(
-  'provider_list',
-  `select p.id, p.name, p.issuer, p.client_id, p.scopes, p.groups_claim, p.proves_second_factor, p.enabled, p.updated_at,
+const LIST = sql('provider_list')`
+  select p.id, p.name, p.issuer, p.client_id, p.scopes, p.groups_claim, p.proves_second_factor, p.enabled, p.updated_at,
      coalesce((select json_agg(json_build_object('domain', d.domain, 'account', d.account_id, 'role', d.role, 'ssoOnly', d.sso_only) order by d.domain)
        from login_domain d where d.provider_id = p.id), '[]') as domains,
      coalesce((select json_agg(json_build_object('group', g.name, 'account', g.account_id, 'role', g.role) order by g.name, g.account_id)
        from login_group g where g.provider_id = p.id), '[]') as groups
-   from login_provider p where $1::text is null or p.id = $1 order by p.name, p.id limit 200`,
-)
-const PUT = statement(
-  'provider_put',
-  `insert into login_provider (id, name, issuer, client_id, scopes, groups_claim, proves_second_factor, enabled)
+   from login_provider p where $1::text is null or p.id = $1 order by p.name, p.id limit 200`
+const PUT = sql('provider_put')`
+  insert into login_provider (id, name, issuer, client_id, scopes, groups_claim, proves_second_factor, enabled)
    values ($1, $2, $3, $4, $5, $6, $7, $8)
    on conflict (id) do update set name = excluded.name, issuer = excluded.issuer, client_id = excluded.client_id, scopes = excluded.scopes,
-     groups_claim = excluded.groups_claim, proves_second_factor = excluded.proves_second_factor, enabled = excluded.enabled, updated_at = clock_timestamp()`,
-)
+     groups_claim = excluded.groups_claim, proves_second_factor = excluded.proves_second_factor, enabled = excluded.enabled, updated_at = clock_timestamp()`
 const CLEAR = [
-  statement('provider_clear_domains', 'delete from login_domain where provider_id = $1'),
-  statement('provider_clear_groups', 'delete from login_group where provider_id = $1'),
+  sql('provider_clear_domains')`delete from login_domain where provider_id = $1`,
+  sql('provider_clear_groups')`delete from login_group where provider_id = $1`,
 ]
-const PUT_DOMAIN = statement(
-  'provider_put_domain',
-  `insert into login_domain (domain, provider_id, account_id, role, sso_only) values ($1, $2, $3, $4, $5)
-   on conflict do nothing returning domain`,
-)
-const PUT_GROUP = statement(
-  'provider_put_group',
-  `insert into login_group (provider_id, name, account_id, role) values ($1, $2, $3, $4) on conflict do nothing returning name`,
-)
-const ACCOUNT = statement('provider_account', 'select 1 from account where id = $1')
-const REMOVE = statement('provider_remove', 'delete from login_provider where id = $1 returning id')
+const PUT_DOMAIN = sql('provider_put_domain')`
+  insert into login_domain (domain, provider_id, account_id, role, sso_only) values ($1, $2, $3, $4, $5)
+   on conflict do nothing returning domain`
+const PUT_GROUP = sql('provider_put_group')`
+  insert into login_group (provider_id, name, account_id, role) values ($1, $2, $3, $4) on conflict do nothing returning name`
+const ACCOUNT = sql('provider_account')`select 1 from account where id = $1`
+const REMOVE = sql('provider_remove')`delete from login_provider where id = $1 returning id`
 const CHECK_MS = 10_000
 /**
  * Whoever decides about a login provider can sign in as anybody of its domains, now and later: a directory may make any

@@ -4,7 +4,7 @@
 // address nor delete them.
 import { GIVE_UP } from '../../admission/teams.ts'
 import type { Audit, By } from '../../database/audit.ts'
-import { type Database, isTaken, type Queryable, statement } from '../../database/database.ts'
+import { type Database, isTaken, type Queryable, sql } from '../../database/database.ts'
 import type { LeavingDeps } from '../../identity/leaving.ts'
 import { domainOf } from '../../identity/mailbox.ts'
 import { JOIN, type Members } from '../../identity/members.ts'
@@ -81,93 +81,59 @@ const USER = `select p.id, p.email, s.user_name, s.external_id, s.attributes, s.
       from scim_group_member n join scim_group g on g.scope = n.scope and g.id = n.group_id where n.scope = $1 and n.person_id = p.id) as groups
    from person p left join membership m on m.person_id = p.id and m.account_id = $1 left join scim_user s on s.person_id = p.id and s.scope = $1
    where (s.person_id is not null or m.person_id is not null or ($1 = '' and p.operator_role is not null))`
-const LIST = statement('scim_users', `${USER} order by p.id limit ${PEOPLE_MAX}`)
-const FIND = statement('scim_user', `${USER} and p.id = $2`)
-const PERSON = statement('scim_person', 'select id from person where email = $1')
+const LIST = sql('scim_users')`${USER} order by p.id limit ${PEOPLE_MAX}`
+const FIND = sql('scim_user')`${USER} and p.id = $2`
+const PERSON = sql('scim_person')`select id from person where email = $1`
 /**
  * The domain is this account's or, with null, the gateway's: a login provider maps it there, or nowhere and the account
  * has proved it by DNS.
  */
-const DOMAIN = statement(
-  'scim_domain',
-  `select 1 from login_domain where domain = $1 and account_id is not distinct from $2
-   union all select 1 from account_domain where domain = $1 and account_id = $2 and not exists (select 1 from login_domain where domain = $1)`,
-)
-const PENDING = statement(
-  'scim_pending',
-  `select 1 from invite where kind = 'member' and account_id = $1 and email = $2 and expires_at > now()`,
-)
+const DOMAIN = sql('scim_domain')`select 1 from login_domain where domain = $1 and account_id is not distinct from $2
+   union all select 1 from account_domain where domain = $1 and account_id = $2 and not exists (select 1 from login_domain where domain = $1)`
+const PENDING = sql('scim_pending')`
+  select 1 from invite where kind = 'member' and account_id = $1 and email = $2 and expires_at > now()`
 /** A login provider maps this domain to another account. */
-const OTHERS_DOMAIN = statement(
-  'scim_others_domain',
-  'select 1 from login_domain where domain = $1 and account_id is distinct from $2',
-)
-const PUT_USER = statement(
-  'scim_user_put',
-  `insert into scim_user (scope, person_id, user_name, external_id, attributes, active, managed, by_group) values ($1, $2, $3, $4, $5, $6, $7, $8)
+const OTHERS_DOMAIN = sql('scim_others_domain')`
+  select 1 from login_domain where domain = $1 and account_id is distinct from $2`
+const PUT_USER = sql('scim_user_put')`
+  insert into scim_user (scope, person_id, user_name, external_id, attributes, active, managed, by_group) values ($1, $2, $3, $4, $5, $6, $7, $8)
    on conflict (scope, person_id) do update set user_name = excluded.user_name, external_id = excluded.external_id, attributes = excluded.attributes,
-     active = excluded.active, managed = scim_user.managed or excluded.managed, by_group = excluded.by_group, updated_at = now()`,
-)
-const SET_BY_GROUP = statement(
-  'scim_user_by_group',
-  'update scim_user set by_group = $3 where scope = $1 and person_id = $2',
-)
-const TAKEN = statement(
-  'scim_user_taken',
-  'select 1 from scim_user where scope = $1 and lower(user_name) = lower($2) and person_id <> $3',
-)
+     active = excluded.active, managed = scim_user.managed or excluded.managed, by_group = excluded.by_group, updated_at = now()`
+const SET_BY_GROUP = sql('scim_user_by_group')`update scim_user set by_group = $3 where scope = $1 and person_id = $2`
+const TAKEN = sql('scim_user_taken')`
+  select 1 from scim_user where scope = $1 and lower(user_name) = lower($2) and person_id <> $3`
 /** Locks the person, if they belong to nothing but this account or gateway. */
-const LOCK_OWN = statement(
-  'scim_own',
-  `select p.id from person p where p.id = $2 and ($1 = '' or p.operator_role is null)
+const LOCK_OWN = sql('scim_own')`select p.id from person p where p.id = $2 and ($1 = '' or p.operator_role is null)
      and not exists (select 1 from membership o where o.person_id = p.id and o.account_id <> $1)
-     and not exists (select 1 from scim_user o where o.person_id = p.id and o.scope <> $1) for update`,
-)
+     and not exists (select 1 from scim_user o where o.person_id = p.id and o.scope <> $1) for update`
 // Logins with the old address must not give access to the new one, so password, identities and factors are removed.
-const SET_EMAIL = statement('scim_email', 'update person set email = $2, password = null where id = $1')
-const COUNT = statement('scim_user_count', 'select count(*)::int as count from scim_user where scope = $1')
-const SET_OPERATOR = statement(
-  'scim_operator',
-  'update person set operator_role = $2 where id = $1 and operator_role is null',
-)
-const DROP_USER = statement('scim_user_drop', 'delete from scim_user where scope = $1 and person_id = $2')
-const DROP_PERSON = statement('scim_person_drop', 'delete from person where id = $1')
+const SET_EMAIL = sql('scim_email')`update person set email = $2, password = null where id = $1`
+const COUNT = sql('scim_user_count')`select count(*)::int as count from scim_user where scope = $1`
+const SET_OPERATOR = sql('scim_operator')`update person set operator_role = $2 where id = $1 and operator_role is null`
+const DROP_USER = sql('scim_user_drop')`delete from scim_user where scope = $1 and person_id = $2`
+const DROP_PERSON = sql('scim_person_drop')`delete from person where id = $1`
 const GROUP = `select g.id, g.display_name, g.external_id, g.created_at, g.updated_at,
      (select json_agg(json_build_object('value', n.person_id) order by n.person_id) from scim_group_member n
       where n.scope = g.scope and n.group_id = g.id) as members from scim_group g where g.scope = $1`
-const GROUPS = statement('scim_groups', `${GROUP} order by g.id`)
-const GROUP_OF = statement('scim_group', `${GROUP} and g.id = $2`)
-const GROUP_COUNTS = statement(
-  'scim_group_counts',
-  `select (select count(*)::int from scim_group where scope = $1) as groups, (select count(*)::int from scim_group_member where scope = $1) as places`,
-)
-const ADD_GROUP = statement(
-  'scim_group_add',
-  'insert into scim_group (scope, id, display_name, external_id) values ($1, $2, $3, $4) returning id',
-)
-const SET_GROUP = statement(
-  'scim_group_set',
-  'update scim_group set display_name = $3, external_id = $4, updated_at = now() where scope = $1 and id = $2 returning id',
-)
-const LOCK_GROUP = statement(
-  'scim_group_lock',
-  'select display_name, external_id from scim_group where scope = $1 and id = $2 for update',
-)
-const DROP_GROUP = statement('scim_group_drop', 'delete from scim_group where scope = $1 and id = $2 returning id')
-const RENAME_IN_TEAMS = statement(
-  'scim_group_rename',
-  'update team set scim_group = $3 where account_id = $1 and lower(scim_group) = lower($2)',
-)
-const JOIN_GROUP = statement(
-  'scim_group_join',
-  'insert into scim_group_member (scope, group_id, person_id) select $1, $2, x from unnest($3::text[]) as x on conflict do nothing',
-)
-const LEAVE_GROUP = statement(
-  'scim_group_leave',
-  'delete from scim_group_member where scope = $1 and group_id = $2 and person_id = any($3::text[])',
-)
-const NAMED = statement('scim_users_named', `${USER} and p.id = any($2::text[])`)
-const FOLLOWING = statement('scim_users_following', `${USER} and (p.id = any($2::text[]) or s.by_group)`)
+const GROUPS = sql('scim_groups')`${GROUP} order by g.id`
+const GROUP_OF = sql('scim_group')`${GROUP} and g.id = $2`
+const GROUP_COUNTS = sql('scim_group_counts')`
+  select (select count(*)::int from scim_group where scope = $1) as groups, (select count(*)::int from scim_group_member where scope = $1) as places`
+const ADD_GROUP = sql('scim_group_add')`
+  insert into scim_group (scope, id, display_name, external_id) values ($1, $2, $3, $4) returning id`
+const SET_GROUP = sql('scim_group_set')`
+  update scim_group set display_name = $3, external_id = $4, updated_at = now() where scope = $1 and id = $2 returning id`
+const LOCK_GROUP = sql('scim_group_lock')`
+  select display_name, external_id from scim_group where scope = $1 and id = $2 for update`
+const DROP_GROUP = sql('scim_group_drop')`delete from scim_group where scope = $1 and id = $2 returning id`
+const RENAME_IN_TEAMS = sql('scim_group_rename')`
+  update team set scim_group = $3 where account_id = $1 and lower(scim_group) = lower($2)`
+const JOIN_GROUP = sql('scim_group_join')`
+  insert into scim_group_member (scope, group_id, person_id) select $1, $2, x from unnest($3::text[]) as x on conflict do nothing`
+const LEAVE_GROUP = sql('scim_group_leave')`
+  delete from scim_group_member where scope = $1 and group_id = $2 and person_id = any($3::text[])`
+const NAMED = sql('scim_users_named')`${USER} and p.id = any($2::text[])`
+const FOLLOWING = sql('scim_users_following')`${USER} and (p.id = any($2::text[]) or s.by_group)`
 
 /** Stores what the directory has sent. `byGroup`: whether a group gives the role. */
 type Keep = (tx: Queryable, byGroup: boolean) => Promise<void>

@@ -2,7 +2,7 @@
 // creates a person, or is connected to an existing person who proves their identity. Memberships follow the provider's
 // groups and domains at each login.
 import type { By } from '../../database/audit.ts'
-import { type Queryable, statement } from '../../database/database.ts'
+import { type Queryable, sql } from '../../database/database.ts'
 import type { Flows } from '../../identity/flows.ts'
 import type { LeavingDeps } from '../../identity/leaving.ts'
 import { domainOf, readMailbox } from '../../identity/mailbox.ts'
@@ -73,71 +73,39 @@ interface Waiting {
   readonly claims: Claims
 }
 
-const FIND = statement(
-  'identity_find',
-  'select i.person_id, p.email from identity i join person p on p.id = i.person_id where i.issuer = $1 and i.subject = $2',
-)
-const INSERT = statement(
-  'identity_insert',
-  `insert into identity (id, issuer, subject, person_id, provider_id, email) values ($1, $2, $3, $4, $5, $6)
-   on conflict do nothing returning id`,
-)
-const USED = statement(
-  'identity_used',
-  'update identity set used_at = now(), provider_id = $3, email = $4 where issuer = $1 and subject = $2',
-)
-const LIST = statement(
-  'identity_list',
-  `select i.id, i.provider_id, coalesce(p.name, i.issuer) as name, i.email, i.created_at, i.used_at
-   from identity i left join login_provider p on p.id = i.provider_id where i.person_id = $1 order by i.created_at limit 100`,
-)
-const REMOVE = statement(
-  'identity_remove',
-  'delete from identity where person_id = $1 and id = $2 returning provider_id as provider, issuer, subject',
-)
-const WAYS_IN = statement(
-  'identity_ways_in',
-  `select p.password is not null or exists (select 1 from identity i where i.person_id = p.id)
+const FIND = sql('identity_find')`
+  select i.person_id, p.email from identity i join person p on p.id = i.person_id where i.issuer = $1 and i.subject = $2`
+const INSERT = sql('identity_insert')`
+  insert into identity (id, issuer, subject, person_id, provider_id, email) values ($1, $2, $3, $4, $5, $6)
+   on conflict do nothing returning id`
+const USED = sql('identity_used')`
+  update identity set used_at = now(), provider_id = $3, email = $4 where issuer = $1 and subject = $2`
+const LIST = sql('identity_list')`
+  select i.id, i.provider_id, coalesce(p.name, i.issuer) as name, i.email, i.created_at, i.used_at
+   from identity i left join login_provider p on p.id = i.provider_id where i.person_id = $1 order by i.created_at limit 100`
+const REMOVE = sql('identity_remove')`
+  delete from identity where person_id = $1 and id = $2 returning provider_id as provider, issuer, subject`
+const WAYS_IN = sql('identity_ways_in')`
+  select p.password is not null or exists (select 1 from identity i where i.person_id = p.id)
      or exists (select 1 from second_factor f where f.person_id = p.id and f.kind = 'passkey' and f.confirmed) as some
-   from person p where p.id = $1 for update`,
-)
-const MEMBERSHIPS = statement(
-  'sso_memberships',
-  'select account_id, role, provider_id from membership where person_id = $1',
-)
-const JOIN = statement(
-  'sso_join',
-  // A login does not restore a membership that a directory has deactivated.
-  `insert into membership (account_id, person_id, role, provider_id) select $1, $2, $3, $4
-   where not exists (select 1 from scim_user s where s.scope = $1 and s.person_id = $2 and not s.active) on conflict do nothing returning role`,
-)
-const OTHERS_DOMAIN = statement(
-  'sso_others_domain',
-  'select 1 from login_domain where domain = $1 and provider_id <> $2',
-)
-const WAY_IN = statement(
-  'sso_way_in',
-  'select 1 from identity where person_id = $1 union all select 1 from second_factor where person_id = $1',
-)
-const OPERATOR = statement(
-  'sso_operator',
-  'select operator_role as role, operator_provider_id as from from person where id = $1',
-)
-const OPERATOR_JOIN = statement(
-  'sso_operator_join',
-  `update person set operator_role = $2, operator_provider_id = $3 where id = $1 and operator_role is null
-     and not exists (select 1 from scim_user s where s.scope = '' and s.person_id = $1 and not s.active) returning id`,
-)
-const LOCK_PERSON = statement('sso_lock_person', 'select 1 from person where id = $1 for no key update')
-const END_BY_SID = statement(
-  'sso_end_sid',
-  'delete from session where provider_id = $1 and sid = $2 returning person_id',
-)
-const END_BY_SUBJECT = statement(
-  'sso_end_subject',
-  `delete from session where provider_id = $1 and person_id = (select person_id from identity where issuer = $2 and subject = $3)
-   returning person_id`,
-)
+   from person p where p.id = $1 for update`
+const MEMBERSHIPS = sql('sso_memberships')`select account_id, role, provider_id from membership where person_id = $1`
+// A login does not restore a membership that a directory has deactivated.
+const JOIN = sql('sso_join')`insert into membership (account_id, person_id, role, provider_id) select $1, $2, $3, $4
+   where not exists (select 1 from scim_user s where s.scope = $1 and s.person_id = $2 and not s.active) on conflict do nothing returning role`
+const OTHERS_DOMAIN = sql('sso_others_domain')`select 1 from login_domain where domain = $1 and provider_id <> $2`
+const WAY_IN = sql('sso_way_in')`
+  select 1 from identity where person_id = $1 union all select 1 from second_factor where person_id = $1`
+const OPERATOR = sql('sso_operator')`
+  select operator_role as role, operator_provider_id as from from person where id = $1`
+const OPERATOR_JOIN = sql('sso_operator_join')`
+  update person set operator_role = $2, operator_provider_id = $3 where id = $1 and operator_role is null
+     and not exists (select 1 from scim_user s where s.scope = '' and s.person_id = $1 and not s.active) returning id`
+const LOCK_PERSON = sql('sso_lock_person')`select 1 from person where id = $1 for no key update`
+const END_BY_SID = sql('sso_end_sid')`delete from session where provider_id = $1 and sid = $2 returning person_id`
+const END_BY_SUBJECT = sql('sso_end_subject')`
+  delete from session where provider_id = $1 and person_id = (select person_id from identity where issuer = $2 and subject = $3)
+   returning person_id`
 
 /** Long enough to sign in at the provider, with a second factor. */
 const JOURNEY_MINUTES = 15

@@ -4,7 +4,7 @@
 
 import type { CatalogStore } from '../../catalog/store.ts'
 import type { Audit, By } from '../../database/audit.ts'
-import { type Database, statement } from '../../database/database.ts'
+import { type Database, type Statement, sql } from '../../database/database.ts'
 import type { Branding } from '../../identity/branding/branding.ts'
 import { createWorkTable, type Ending, type Work, type WorkRow } from '../../jobs/work.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
@@ -404,7 +404,7 @@ interface Passed {
 const NOTHING: Passed = { last: undefined, sent: 0, skipped: 0, isFull: false, isWaiting: false, lookMs: 0 }
 
 interface ExportChange {
-  readonly statement: ReturnType<typeof statement>
+  readonly statement: Statement
   readonly values: readonly (string | null)[]
   readonly action: 'export.change' | 'export.pause' | 'export.resume' | 'export.backfill'
   readonly detail?: Readonly<Record<string, unknown>>
@@ -481,45 +481,28 @@ const ENDED = `cursor_posting = (e.ending -> 'cursor' ->> 'posting')::bigint, cu
   paused_at = case when (e.ending ->> 'paused')::boolean then now() else paused_at end`
 const SEEN = `account_id, id, name, kind, settings, open, cursor_posting, cursor_account, cursor_id, backfill, failures, sent, skipped, status, error,
   step_at, sent_at, paused_at, created_at`
-const LIST = statement('export_list', `select ${SEEN} from export order by name limit $1`)
-const FIND = statement('export_find', `select ${SEEN} from export where id = $1`)
-const TAKEN = statement('export_taken', 'select 1 from export where name = $1 and id <> $2')
+const LIST = sql('export_list')`select ${SEEN} from export order by name limit $1`
+const FIND = sql('export_find')`select ${SEEN} from export where id = $1`
+const TAKEN = sql('export_taken')`select 1 from export where name = $1 and id <> $2`
 // Rows of transactions that are still running come after the cursor.
-const CREATE = statement(
-  'export_create',
-  `insert into export (id, name, kind, settings, cursor_posting, cursor_account, cursor_id)
-   select $1, $2, $3, $4::jsonb, usage_horizon() - 1, $5, $5 where (select count(*) from export) < $6 returning id`,
-)
+const CREATE = sql('export_create')`
+  insert into export (id, name, kind, settings, cursor_posting, cursor_account, cursor_id)
+   select $1, $2, $3, $4::jsonb, usage_horizon() - 1, $5, $5 where (select count(*) from export) < $6 returning id`
 // The new version makes a step with the old settings fail to store its result.
-const CHANGE = statement(
-  'export_change',
-  `update export set name = coalesce($2, name), settings = coalesce($3::jsonb, settings), version = version + 1, lease_until = null, step_at = now() where id = $1`,
-)
-const REMOVE = statement('export_remove', 'delete from export where id = $1')
-const PAUSE = statement(
-  'export_pause',
-  'update export set open = false, error = null, status = null, paused_at = now() where id = $1 and open',
-)
-const RESUME = statement(
-  'export_resume',
-  `update export set open = true, failures = 0, error = null, status = null, paused_at = null, step_at = now() where id = $1`,
-)
-const BACKFILL = statement('export_backfill', 'update export set backfill = $2::jsonb, step_at = now() where id = $1')
-const CUSTOMERS = statement(
-  'export_customers',
-  'select account_id as account, customer from export_customer where export_id = $1 and account_id > $2 order by account_id limit $3',
-)
-const NAME_CUSTOMER = statement(
-  'export_customer_name',
-  `insert into export_customer (export_id, account_id, customer)
+const CHANGE = sql('export_change')`
+  update export set name = coalesce($2, name), settings = coalesce($3::jsonb, settings), version = version + 1, lease_until = null, step_at = now() where id = $1`
+const REMOVE = sql('export_remove')`delete from export where id = $1`
+const PAUSE = sql('export_pause')`
+  update export set open = false, error = null, status = null, paused_at = now() where id = $1 and open`
+const RESUME = sql('export_resume')`
+  update export set open = true, failures = 0, error = null, status = null, paused_at = null, step_at = now() where id = $1`
+const BACKFILL = sql('export_backfill')`update export set backfill = $2::jsonb, step_at = now() where id = $1`
+const CUSTOMERS = sql('export_customers')`
+  select account_id as account, customer from export_customer where export_id = $1 and account_id > $2 order by account_id limit $3`
+const NAME_CUSTOMER = sql('export_customer_name')`insert into export_customer (export_id, account_id, customer)
    select $1, a.id, $3 from account a where a.id = $2 and (select count(*) from export_customer where export_id = $1) < $4
-   on conflict (export_id, account_id) do update set customer = excluded.customer returning account_id`,
-)
-const CUSTOMER = statement(
-  'export_customer_one',
-  'select customer from export_customer where export_id = $1 and account_id = $2',
-)
-const UNNAME_CUSTOMER = statement(
-  'export_customer_unname',
-  'delete from export_customer where export_id = $1 and account_id = $2',
-)
+   on conflict (export_id, account_id) do update set customer = excluded.customer returning account_id`
+const CUSTOMER = sql('export_customer_one')`
+  select customer from export_customer where export_id = $1 and account_id = $2`
+const UNNAME_CUSTOMER = sql('export_customer_unname')`
+  delete from export_customer where export_id = $1 and account_id = $2`

@@ -3,7 +3,7 @@
 // may have the same dimensions; their sum is right.
 
 import type { CatalogStore } from '../../catalog/store.ts'
-import { type Queryable, statement } from '../../database/database.ts'
+import { type Queryable, type Statement, sql } from '../../database/database.ts'
 import type { Branding } from '../../identity/branding/branding.ts'
 import { DAY_MS, dayOfMs, monthStart } from '../../kernel/calendar.ts'
 import { formatCredits } from '../../kernel/credits.ts'
@@ -90,8 +90,8 @@ interface Group {
   outputTokens: number
 }
 
-const ACCOUNTS = statement('focus_accounts', 'select id, name from account where id = any($1)')
-const KEYS = statement('focus_keys', 'select id, name from api_key where id = any($1)')
+const ACCOUNTS = sql('focus_accounts')`select id, name from account where id = any($1)`
+const KEYS = sql('focus_keys')`select id, name from api_key where id = any($1)`
 
 export interface FocusSources {
   readonly database: Queryable
@@ -123,7 +123,7 @@ export async function readFocusNames(
   { database: on, branding, catalog }: FocusSources,
   rows: readonly UsageRow[],
 ): Promise<FocusNames> {
-  const named = async (sql: ReturnType<typeof statement>, ids: readonly string[]) => {
+  const named = async (sql: Statement, ids: readonly string[]) => {
     const found = await on.query<{ id: string; name: string }>(sql, [[...new Set(ids)]])
     return new Map(found.map(({ id, name }) => [id, name]))
   }

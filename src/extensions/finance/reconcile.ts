@@ -4,7 +4,7 @@
 import { credentialsOf } from '../../catalog/document.ts'
 import type { CatalogStore } from '../../catalog/store.ts'
 import type { Audit, By } from '../../database/audit.ts'
-import { type Database, statement } from '../../database/database.ts'
+import { type Database, sql } from '../../database/database.ts'
 import { DAY_MS, formatDay, parseDay } from '../../kernel/calendar.ts'
 import { formatCredits, parseCredits } from '../../kernel/credits.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
@@ -405,40 +405,26 @@ function callView({ id, account_id: account, product, credential, cost, input, o
 
 // Calls that a vendor answered with the gateway's credentials, not with BYOK keys.
 const BILLED = `u.vendor = $3 and u.route > 0 and u.outcome = 'settled' and u.credential is distinct from '${BYOK}' and not ${IS_TEST('u.account_id')}`
-const OURS = statement(
-  'vendor_report_ours',
-  `select u.product, u.route::int as route, u.catalog_version, u.credential, count(*) as calls, sum(u.cost)::bigint as cost, sum(t.input)::bigint as input, sum(t.output)::bigint as output
-   from usage u ${TOKENS} where u.id >= $1 and u.id < $2 and ${BILLED} group by 1, 2, 3, 4`,
-  COUNT_MS,
-)
-const UNBILLED = statement(
-  'vendor_report_unbilled',
-  `select day::text as day, model, nullif(credential, '') as credential, calls, cost, input_tokens as input, output_tokens as output
-   from unbilled_day where day = $1::date and vendor = $2`,
-)
-const CALLS = statement(
-  'vendor_report_calls',
-  `select u.id, u.account_id, u.product, u.route::int as route, u.catalog_version, u.credential, u.cost, t.input, t.output
-   from usage u ${TOKENS} where u.id > $1 and u.id < $2 and ${BILLED} and ($4::text is null or u.credential = $4) order by u.id limit $5`,
-  COUNT_MS,
-)
+const OURS = sql('vendor_report_ours', COUNT_MS)`
+  select u.product, u.route::int as route, u.catalog_version, u.credential, count(*) as calls, sum(u.cost)::bigint as cost, sum(t.input)::bigint as input, sum(t.output)::bigint as output
+   from usage u ${TOKENS} where u.id >= $1 and u.id < $2 and ${BILLED} group by 1, 2, 3, 4`
+const UNBILLED = sql('vendor_report_unbilled')`
+  select day::text as day, model, nullif(credential, '') as credential, calls, cost, input_tokens as input, output_tokens as output
+   from unbilled_day where day = $1::date and vendor = $2`
+const CALLS = sql('vendor_report_calls', COUNT_MS)`
+  select u.id, u.account_id, u.product, u.route::int as route, u.catalog_version, u.credential, u.cost, t.input, t.output
+   from usage u ${TOKENS} where u.id > $1 and u.id < $2 and ${BILLED} and ($4::text is null or u.credential = $4) order by u.id limit $5`
 const SEEN = `r.id, r.vendor, r.source, r.from_day::text as "from", r.to_day::text as "to", r.currency, r.credits_per_unit::text as credits_per_unit, r.created_at,
   (select count(*) from vendor_report_line l where l.report_id = r.id) as lines`
-const LIST = statement('vendor_report_list', `select ${SEEN} from vendor_report r order by r.id desc limit $1`)
-const FIND = statement('vendor_report_find', `select ${SEEN} from vendor_report r where r.id = $1`)
-const LINES = statement(
-  'vendor_report_lines',
-  'select day::text as day, model, credential, requests, input_tokens, output_tokens, cost::text as cost from vendor_report_line where report_id = $1 order by number',
-)
-const CREATE = statement(
-  'vendor_report_create',
-  'insert into vendor_report (id, vendor, source, from_day, to_day, currency, credits_per_unit) values ($1, $2, $3, $4::date, $5::date, $6, $7::numeric)',
-)
-const ADD_LINES = statement(
-  'vendor_report_add',
-  `insert into vendor_report_line (report_id, number, day, model, credential, requests, input_tokens, output_tokens, cost)
+const LIST = sql('vendor_report_list')`select ${SEEN} from vendor_report r order by r.id desc limit $1`
+const FIND = sql('vendor_report_find')`select ${SEEN} from vendor_report r where r.id = $1`
+const LINES = sql('vendor_report_lines')`
+  select day::text as day, model, credential, requests, input_tokens, output_tokens, cost::text as cost from vendor_report_line where report_id = $1 order by number`
+const CREATE = sql('vendor_report_create')`
+  insert into vendor_report (id, vendor, source, from_day, to_day, currency, credits_per_unit) values ($1, $2, $3, $4::date, $5::date, $6, $7::numeric)`
+const ADD_LINES = sql('vendor_report_add')`
+  insert into vendor_report_line (report_id, number, day, model, credential, requests, input_tokens, output_tokens, cost)
    select $1, x.number, (x.line ->> 'day')::date, x.line ->> 'model', x.line ->> 'credential', (x.line ->> 'requests')::bigint, (x.line ->> 'inputTokens')::bigint,
      (x.line ->> 'outputTokens')::bigint, (x.line ->> 'cost')::numeric
-   from jsonb_array_elements($2::jsonb) with ordinality as x(line, number)`,
-)
-const REMOVE = statement('vendor_report_remove', 'delete from vendor_report where id = $1')
+   from jsonb_array_elements($2::jsonb) with ordinality as x(line, number)`
+const REMOVE = sql('vendor_report_remove')`delete from vendor_report where id = $1`

@@ -1,6 +1,6 @@
 // Usage rows for exports: read page by page with a cursor, in an order in which no row can appear before the cursor
 // later.
-import { type Queryable, statement } from '../../database/database.ts'
+import { type Queryable, sql } from '../../database/database.ts'
 import { formatCredits } from '../../kernel/credits.ts'
 import { timeOfId } from '../../kernel/world.ts'
 import type { ChargeLine } from '../../meter/charge.ts'
@@ -54,18 +54,11 @@ const COLUMNS = `u.account_id, u.id, u.posting, u.at, u.key_id, u.product, u.end
 // Rows below the horizon are complete: every transaction with a smaller number has ended, so this statement sees its
 // rows.
 const NEW = `u.posting >= $1 and u.posting < usage_horizon() and (u.posting, u.account_id, u.id) > ($1, $2, $3)`
-const AFTER = statement(
-  'export_after',
-  `select ${COLUMNS} from usage u where ${NEW} order by u.posting, u.account_id, u.id limit $4`,
-)
-const WAITING = statement(
-  'export_waiting',
-  `select count(*) as count from (select 1 from usage u where ${NEW} limit $4) x`,
-)
-const WITHIN = statement(
-  'export_within',
-  `select ${COLUMNS} from usage u where u.id >= $1 and u.id < $2 and u.id >= $3 and (u.id, u.account_id) > ($3, $4) order by u.id, u.account_id limit $5`,
-)
+const AFTER = sql('export_after')`
+  select ${COLUMNS} from usage u where ${NEW} order by u.posting, u.account_id, u.id limit $4`
+const WAITING = sql('export_waiting')`select count(*) as count from (select 1 from usage u where ${NEW} limit $4) x`
+const WITHIN = sql('export_within')`
+  select ${COLUMNS} from usage u where u.id >= $1 and u.id < $2 and u.id >= $3 and (u.id, u.account_id) > ($3, $4) order by u.id, u.account_id limit $5`
 
 /** Rows that were posted after the cursor, up to the horizon. */
 export function readAfter(on: Queryable, { posting, account, id }: Cursor, limit: number): Promise<UsageRow[]> {

@@ -10,7 +10,7 @@ import { credentialsOf } from '../../catalog/document.ts'
 import type { CatalogStore } from '../../catalog/store.ts'
 import type { Audit, By } from '../../database/audit.ts'
 import type { Changes } from '../../database/changes.ts'
-import { type Database, plain, type Queryable, quoted, SHORT_MS, statement } from '../../database/database.ts'
+import { type Database, plain, type Queryable, quoted, SHORT_MS, sql } from '../../database/database.ts'
 import { pruneAll } from '../../database/prune.ts'
 import type { Log } from '../../kernel/log.ts'
 import { redact, withoutCredentials, withoutFiles } from '../../kernel/redact.ts'
@@ -159,44 +159,31 @@ export interface Recordings extends Omit<Recorder, 'ofAccount'> {
 const HELD_BYTES_MAX = 64 * 1024 * 1024
 const BATCH_CALLS = 16
 
-const HAS = statement(
-  'recording_has',
-  'select 1 from recording where account_id = $1 and id = $2 and expires_at > now() and sealed is not null',
-)
-const WHOSE = statement('recording_whose', 'select account_id from recording where id = $1')
-const READ = statement(
-  'recording_read',
-  'select sealed, at, expires_at from recording where account_id = $1 and id = $2 and expires_at > now() and sealed is not null',
-)
+const HAS = sql('recording_has')`
+  select 1 from recording where account_id = $1 and id = $2 and expires_at > now() and sealed is not null`
+const WHOSE = sql('recording_whose')`select account_id from recording where id = $1`
+const READ = sql('recording_read')`
+  select sealed, at, expires_at from recording where account_id = $1 and id = $2 and expires_at > now() and sealed is not null`
 // Any process may still be about to write this recording. An empty row stays for a day, so that the later insert
 // conflicts and has no effect.
-const REMOVE = statement(
-  'recording_remove',
-  `insert into recording (account_id, id, key_id, sealed, expires_at)
+const REMOVE = sql('recording_remove')`insert into recording (account_id, id, key_id, sealed, expires_at)
    select $1, $2, '', null, now() + interval '1 day'
    where exists (select 1 from recording_policy where account_id = $1) or exists (select 1 from recording where account_id = $1 and id = $2)
    on conflict (account_id, id) do update set sealed = null, expires_at = excluded.expires_at where recording.sealed is not null
-   returning 1`,
-)
+   returning 1`
 // The share lock orders this insert against turning recording off: nothing is written after the recordings were
 // deleted.
-const PUT = statement(
-  'recording_put',
-  `with rules as materialized (
+const PUT = sql('recording_put', SHORT_MS)`with rules as materialized (
      select account_id, scope from recording_policy where account_id = any($1::text[]) for share
    )
    insert into recording (account_id, id, key_id, sealed, expires_at)
    select c.account_id, c.id, c.key_id, decode(c.sealed, 'hex'), now() + make_interval(days => c.days)
    from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::int[]) as c(account_id, id, key_id, sealed, days)
    where exists (select 1 from rules r where r.account_id = c.account_id and r.scope in ('account', c.key_id))
-   on conflict do nothing`,
-  SHORT_MS,
-)
-const PRUNE = statement(
-  'recording_prune',
-  `with gone as (delete from recording where (account_id, id) in (select account_id, id from recording where expires_at < now() limit 500) returning 1)
-   select count(*)::int as count from gone`,
-)
+   on conflict do nothing`
+const PRUNE = sql('recording_prune')`
+  with gone as (delete from recording where (account_id, id) in (select account_id, id from recording where expires_at < now() limit 500) returning 1)
+   select count(*)::int as count from gone`
 
 export interface RecordingDeps {
   readonly database: Database
@@ -337,39 +324,26 @@ export interface RecordingPolicies {
 /** The scope of a policy for the whole account. */
 const ACCOUNT = 'account'
 
-const LIST = statement(
-  'content_rules',
-  `select scope, days, bytes as "maxBytes" from recording_policy where account_id = any($1) order by account_id, scope`,
-)
-const OF_ACCOUNT = statement(
-  'content_rule_of_account',
-  `select days, bytes as "maxBytes" from recording_policy where account_id = $1 and scope = '${ACCOUNT}'`,
-)
-const FIND = statement(
-  'content_rule_find',
-  'select days, bytes as "maxBytes" from recording_policy where account_id = any($1) and scope = $2 limit 1 for update',
-)
-const COUNT = statement(
-  'content_count',
-  'select count(*)::int as calls from recording where account_id = any($1) and expires_at > now() and sealed is not null',
-)
-const EXISTS = statement('content_account', 'select 1 from account where id = $1')
-const KEY = statement('content_key', 'select account_id from api_key where id = $1 and account_id = any($2)')
-const SET = statement(
-  'content_rule_set',
-  `insert into recording_policy (account_id, scope, days, bytes) select x, $2, $3, $4 from unnest($1::text[]) x
-   on conflict (account_id, scope) do update set days = excluded.days, bytes = excluded.bytes`,
-)
-const UNSET = statement('content_rule_unset', 'delete from recording_policy where account_id = any($1) and scope = $2')
+const LIST = sql('content_rules')`
+  select scope, days, bytes as "maxBytes" from recording_policy where account_id = any($1) order by account_id, scope`
+const OF_ACCOUNT = sql('content_rule_of_account')`
+  select days, bytes as "maxBytes" from recording_policy where account_id = $1 and scope = '${ACCOUNT}'`
+const FIND = sql('content_rule_find')`
+  select days, bytes as "maxBytes" from recording_policy where account_id = any($1) and scope = $2 limit 1 for update`
+const COUNT = sql('content_count')`
+  select count(*)::int as calls from recording where account_id = any($1) and expires_at > now() and sealed is not null`
+const EXISTS = sql('content_account')`select 1 from account where id = $1`
+const KEY = sql('content_key')`select account_id from api_key where id = $1 and account_id = any($2)`
+const SET = sql('content_rule_set')`
+  insert into recording_policy (account_id, scope, days, bytes) select x, $2, $3, $4 from unnest($1::text[]) x
+   on conflict (account_id, scope) do update set days = excluded.days, bytes = excluded.bytes`
+const UNSET = sql('content_rule_unset')`delete from recording_policy where account_id = any($1) and scope = $2`
 // Recordings of other keys, and of keys with their own policy, do not belong to the removed policy and stay.
-const REMOVE_POLICY = statement(
-  'content_remove_all',
-  `with gone as (delete from recording where (account_id, id) in (
+const REMOVE_POLICY = sql('content_remove_all')`with gone as (delete from recording where (account_id, id) in (
      select c.account_id, c.id from recording c where c.account_id = any($1) and case when $2 = '${ACCOUNT}'
        then not exists (select 1 from recording_policy r where r.account_id = c.account_id and r.scope = c.key_id) else c.key_id = $2 end
      limit 500) returning 1)
-   select count(*)::int as count from gone`,
-)
+   select count(*)::int as count from gone`
 
 export function createRecordingPolicies(options: {
   database: Database

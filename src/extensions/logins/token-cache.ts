@@ -1,6 +1,6 @@
 // Tokens that live for an hour: renewed ahead of their end, by one process for all. While a renewal fails, the old
 // token is used for as long as it is valid.
-import { type Database, statement } from '../../database/database.ts'
+import { type Database, sql } from '../../database/database.ts'
 import { type Secrets, seal, unseal } from '../../kernel/secret.ts'
 import { sleep } from '../../kernel/timers.ts'
 import type { World } from '../../kernel/world.ts'
@@ -144,19 +144,15 @@ export function createTokenCache({ world, store }: { world: World; store?: Token
   }
 }
 
-const READ = statement('login_token_read', 'select sealed, renew_at, expires_at from login_token where id = $1')
-const CLAIM = statement(
-  'login_token_claim',
-  `insert into login_token (id, claimed_until) values ($1, now() + interval '25 seconds')
+const READ = sql('login_token_read')`select sealed, renew_at, expires_at from login_token where id = $1`
+const CLAIM = sql('login_token_claim')`
+  insert into login_token (id, claimed_until) values ($1, now() + interval '25 seconds')
    on conflict (id) do update set claimed_until = excluded.claimed_until where login_token.claimed_until < now()
-   returning id`,
-)
-const WRITE = statement(
-  'login_token_write',
-  `with gone as (delete from login_token where expires_at < now() - interval '1 day' and claimed_until < now())
-   update login_token set sealed = $2, renew_at = $3, expires_at = $4, claimed_until = '-infinity' where id = $1`,
-)
-const RELEASE = statement('login_token_release', `update login_token set claimed_until = '-infinity' where id = $1`)
+   returning id`
+const WRITE = sql('login_token_write')`
+  with gone as (delete from login_token where expires_at < now() - interval '1 day' and claimed_until < now())
+   update login_token set sealed = $2, renew_at = $3, expires_at = $4, claimed_until = '-infinity' where id = $1`
+const RELEASE = sql('login_token_release')`update login_token set claimed_until = '-infinity' where id = $1`
 
 type SealedTokenRow = Readonly<Record<'renew_at' | 'expires_at', Date | null>> & { readonly sealed: Buffer | null }
 

@@ -2,7 +2,7 @@
 // be told stands with the movement, so that nothing is lost with a process; each message has the id of its movement, so
 // that nothing is told twice.
 import type { Audit, By } from '../../database/audit.ts'
-import { type Database, type Queryable, statement } from '../../database/database.ts'
+import { type Database, type Queryable, sql } from '../../database/database.ts'
 import { pruneAll } from '../../database/prune.ts'
 import type { Deliveries } from '../../jobs/deliveries.ts'
 import type { Message } from '../../jobs/delivery.ts'
@@ -110,22 +110,16 @@ function messagesOf({ events, url, ...row }: Untold): Message[] {
 }
 
 const TOLD_AT_ONCE = 200
-const FIND = statement('purse_events_find', 'select url, settled from purse_events where account_id = $1')
-const REMOVE = statement('purse_events_remove', 'delete from purse_events where account_id = $1')
-const PUT = statement(
-  'purse_events_put',
-  `insert into purse_events (account_id, url, settled) values ($1, $2, $3)
-   on conflict (account_id) do update set url = excluded.url, settled = excluded.settled`,
-)
-const UNTOLD = statement(
-  'purse_untold',
-  `with due as (
+const FIND = sql('purse_events_find')`select url, settled from purse_events where account_id = $1`
+const REMOVE = sql('purse_events_remove')`delete from purse_events where account_id = $1`
+const PUT = sql('purse_events_put')`insert into purse_events (account_id, url, settled) values ($1, $2, $3)
+   on conflict (account_id) do update set url = excluded.url, settled = excluded.settled`
+const UNTOLD = sql('purse_untold')`with due as (
      select account_id, id, untold as events from purse_movement where untold is not null
      order by account_id, id limit ${TOLD_AT_ONCE} for update skip locked
    )
    update purse_movement m set untold = null from due
    where m.account_id = due.account_id and m.id = due.id
    returning m.account_id, m.id, m.purse_id, m.kind, ${PURSE_MOVED} as by, m.balance, m.charged, m.product, m.reference, m.moved_at, due.events,
-     (select e.url from purse_events e where e.account_id = m.account_id) as url`,
-)
-const PRUNE = statement('purse_forget', `select purse_prune(now() - make_interval(months => $1), 500) as count`)
+     (select e.url from purse_events e where e.account_id = m.account_id) as url`
+const PRUNE = sql('purse_forget')`select purse_prune(now() - make_interval(months => $1), 500) as count`

@@ -2,7 +2,7 @@
 // before it says who issues them.
 import * as z from 'zod'
 import type { Audit, By } from '../../database/audit.ts'
-import { type Database, type Queryable, statement } from '../../database/database.ts'
+import { type Database, type Queryable, sql } from '../../database/database.ts'
 import type { World } from '../../kernel/world.ts'
 import { type Resource, resource } from '../../operator/resource.ts'
 import { asked, checkedDetails, detailsInput, invoiceFilter, NO_DETAILS } from '../billing/invoices/details.ts'
@@ -99,8 +99,5 @@ export function purseInvoiceResources({ invoices }: { readonly invoices: PurseIn
   ]
 }
 
-const READ = statement('purse_billing', 'select name, billing from purse where account_id = $1 and id = $2')
-const PUT = statement(
-  'purse_billing_put',
-  'update purse set billing = $3 where account_id = $1 and id = $2 returning id',
-)
+const READ = sql('purse_billing')`select name, billing from purse where account_id = $1 and id = $2`
+const PUT = sql('purse_billing_put')`update purse set billing = $3 where account_id = $1 and id = $2 returning id`

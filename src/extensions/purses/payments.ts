@@ -4,7 +4,7 @@
 import * as z from 'zod'
 import { lockAccount } from '../../admission/accounts.ts'
 import type { Audit, By } from '../../database/audit.ts'
-import { type Database, type Queryable, statement } from '../../database/database.ts'
+import { type Database, type Queryable, sql } from '../../database/database.ts'
 import { checkColors, checkLogo, colorsOf } from '../../identity/branding/branding.ts'
 import { brandingInput } from '../../identity/branding/views.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
@@ -268,10 +268,7 @@ function soldFor(given: Pick<Stored, 'pricePerCredit' | 'minimum' | 'maximum'> &
   )
 }
 
-const READ = statement('purse_payments_read', 'select settings, sealed from purse_payments where account_id = $1')
-const NAME = statement('purse_payments_name', 'select name from account where id = $1')
-const PUT = statement(
-  'purse_payments_put',
-  `insert into purse_payments (account_id, settings, sealed) values ($1, $2, $3)
-   on conflict (account_id) do update set settings = excluded.settings, sealed = excluded.sealed`,
-)
+const READ = sql('purse_payments_read')`select settings, sealed from purse_payments where account_id = $1`
+const NAME = sql('purse_payments_name')`select name from account where id = $1`
+const PUT = sql('purse_payments_put')`insert into purse_payments (account_id, settings, sealed) values ($1, $2, $3)
+   on conflict (account_id) do update set settings = excluded.settings, sealed = excluded.sealed`

@@ -4,7 +4,7 @@
 import * as z from 'zod'
 import { type Catalog, findProduct } from '../../catalog/store.ts'
 import type { Audit, By } from '../../database/audit.ts'
-import { type Database, type Queryable, statement } from '../../database/database.ts'
+import { type Database, type Queryable, sql } from '../../database/database.ts'
 import { type Credits, formatCredits, parseCredits } from '../../kernel/credits.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
 import type { World } from '../../kernel/world.ts'
@@ -337,14 +337,9 @@ const viewPrices = ({ version, given, actor, created_at }: PriceListRow): Prices
 })
 
 const COLUMNS = 'version, given, list, actor, created_at'
-const LAST = statement(
-  'purse_prices_last',
-  `select ${COLUMNS} from purse_prices where account_id = $1 order by version desc limit 1`,
-)
-const AT = statement('purse_prices_at', `select ${COLUMNS} from purse_prices where account_id = $1 and version = $2`)
-const ADD = statement(
-  'purse_prices_add',
-  `insert into purse_prices (account_id, version, given, list, actor)
+const LAST = sql('purse_prices_last')`
+  select ${COLUMNS} from purse_prices where account_id = $1 order by version desc limit 1`
+const AT = sql('purse_prices_at')`select ${COLUMNS} from purse_prices where account_id = $1 and version = $2`
+const ADD = sql('purse_prices_add')`insert into purse_prices (account_id, version, given, list, actor)
    select $1, coalesce(max(version), 0) + 1, $2, $3, $4 from purse_prices where account_id = $1
-   on conflict (account_id, version) do nothing returning ${COLUMNS}`,
-)
+   on conflict (account_id, version) do nothing returning ${COLUMNS}`

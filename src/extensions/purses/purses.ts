@@ -2,7 +2,7 @@
 // in functions/purse.sql.
 import { accountMoving, accountUnknown } from '../../admission/accounts.ts'
 import type { Audit, By } from '../../database/audit.ts'
-import { type Database, type Queryable, statement } from '../../database/database.ts'
+import { type Database, type Queryable, sql } from '../../database/database.ts'
 import { DAY_MS, dayNumber, formatDay, monthStart, parseDay } from '../../kernel/calendar.ts'
 import { CREDITS_MAX, type Credits, formatCredits } from '../../kernel/credits.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
@@ -353,63 +353,42 @@ const soldOf = ({ calls, sold, paid }: Pick<SoldRow, 'calls' | 'sold' | 'paid'>)
 /** The change of the balance by a movement. */
 export const PURSE_MOVED = `case when kind in ('grant', 'topup') then amount when kind in ('takeback', 'settled') then -amount else 0 end`
 const COLUMNS = 'id, name, status, posted, held, low, created_at, moved_at'
-const CREATE = statement(
-  'purse_create',
-  'insert into purse (account_id, id, name, low) values ($1, $2, $3, $4) on conflict (account_id, id) do nothing returning id',
-)
-const ACCOUNT = statement(
-  'purse_account',
-  `select coalesce(frozen_until > now(), false) as moving, status = 'open' as open from account where id = $1 for share`,
-)
-const FIND = statement('purse_find', `select ${COLUMNS} from purse where account_id = $1 and id = $2`)
-const LOCK = statement('purse_lock', `select ${COLUMNS} from purse where account_id = $1 and id = $2 for update`)
-const LIST = statement(
-  'purse_list',
-  `select ${COLUMNS} from purse
+const CREATE = sql('purse_create')`
+  insert into purse (account_id, id, name, low) values ($1, $2, $3, $4) on conflict (account_id, id) do nothing returning id`
+const ACCOUNT = sql('purse_account')`
+  select coalesce(frozen_until > now(), false) as moving, status = 'open' as open from account where id = $1 for share`
+const FIND = sql('purse_find')`select ${COLUMNS} from purse where account_id = $1 and id = $2`
+const LOCK = sql('purse_lock')`select ${COLUMNS} from purse where account_id = $1 and id = $2 for update`
+const LIST = sql('purse_list')`select ${COLUMNS} from purse
    where account_id = $1 and ($2::text is null or lower(id) like $2 or lower(name) like $2) and ($3::text is null or status = $3) and id > $4
-   order by id limit $5`,
-)
-const CHANGE = statement('purse_change', 'update purse set name = $3, low = $4 where account_id = $1 and id = $2')
-const MOVE = statement(
-  'purse_move',
-  `select purse_move(jsonb_populate_record(null::purse_movement, jsonb_build_object('account_id', $1::text, 'id', $2::text, 'purse_id', $3::text,
-     'kind', $4::text, 'note', $5::text, 'reference', $6::text, 'actor', $7::text)), $8::bigint, 0)`,
-)
-const MADE = statement(
-  'purse_made',
-  `select ${PURSE_MOVED} as by from purse_movement where account_id = $1 and purse_id = $2 and reference = $3`,
-)
-const MOVEMENTS = statement(
-  'purse_movements',
-  `select id, moved_at, kind, ${PURSE_MOVED} as by, balance, charged, list, product, reference, note, actor from purse_movement
+   order by id limit $5`
+const CHANGE = sql('purse_change')`update purse set name = $3, low = $4 where account_id = $1 and id = $2`
+const MOVE = sql('purse_move')`
+  select purse_move(jsonb_populate_record(null::purse_movement, jsonb_build_object('account_id', $1::text, 'id', $2::text, 'purse_id', $3::text,
+     'kind', $4::text, 'note', $5::text, 'reference', $6::text, 'actor', $7::text)), $8::bigint, 0)`
+const MADE = sql('purse_made')`
+  select ${PURSE_MOVED} as by from purse_movement where account_id = $1 and purse_id = $2 and reference = $3`
+const MOVEMENTS = sql('purse_movements')`
+  select id, moved_at, kind, ${PURSE_MOVED} as by, balance, charged, list, product, reference, note, actor from purse_movement
    where account_id = $1 and purse_id = $2
      and moved_at < case when $3::text is null then 'infinity' else (select c.moved_at from purse_movement c where c.account_id = $1 and c.id = $3) end
-   order by moved_at desc limit $4`,
-)
+   order by moved_at desc limit $4`
 const IN_MONTH = 'm.account_id = $1 and m.purse_id = $2 and m.moved_at >= $3 and m.moved_at < $4'
 // A month without movements begins with what the last one before it left.
-const SUMS = statement(
-  'purse_sums',
-  `select coalesce((select m.balance from purse_movement m where m.account_id = $1 and m.purse_id = $2 and m.moved_at < $3 order by m.moved_at desc limit 1),
+const SUMS = sql('purse_sums')`
+  select coalesce((select m.balance from purse_movement m where m.account_id = $1 and m.purse_id = $2 and m.moved_at < $3 order by m.moved_at desc limit 1),
       (select p.base from purse p where p.account_id = $1 and p.id = $2)) as opening,
      coalesce(sum(amount) filter (where kind in ('grant', 'topup')), 0)::bigint as granted,
      coalesce(sum(amount) filter (where kind = 'takeback'), 0)::bigint as taken,
      coalesce(sum(amount) filter (where kind = 'settled'), 0)::bigint as spent
-   from purse_movement m where ${IN_MONTH}`,
-)
-const LINES = statement(
-  'purse_lines',
-  `select product, list, count(*)::int as calls, sum(amount)::bigint as spent from purse_movement m
-   where ${IN_MONTH} and kind = 'settled' group by product, list order by spent desc, product, list`,
-)
+   from purse_movement m where ${IN_MONTH}`
+const LINES = sql('purse_lines')`
+  select product, list, count(*)::int as calls, sum(amount)::bigint as spent from purse_movement m
+   where ${IN_MONTH} and kind = 'settled' group by product, list order by spent desc, product, list`
 const SOLD = `count(*)::int as calls, sum(m.amount)::bigint as sold, sum(m.charged)::bigint as paid`
 const RANGE = `m.account_id = $1 and m.moved_at >= $2 and m.moved_at < $3 and m.kind = 'settled'`
-const BY_PURSE = statement(
-  'purse_margins',
-  `select m.purse_id as id, p.name, ${SOLD} from purse_movement m join purse p on p.account_id = m.account_id and p.id = m.purse_id
-   where ${RANGE} group by 1, 2 order by sum(m.amount) desc, 1 limit 200`,
-)
-const BY_PRODUCT = statement(
-  'purse_product_margins',
-  `select m.product as id, ${SOLD} from purse_movement m where ${RANGE} group by 1 order by sum(m.amount) desc, 1`,
-)
+const BY_PURSE = sql('purse_margins')`
+  select m.purse_id as id, p.name, ${SOLD} from purse_movement m join purse p on p.account_id = m.account_id and p.id = m.purse_id
+   where ${RANGE} group by 1, 2 order by sum(m.amount) desc, 1 limit 200`
+const BY_PRODUCT = sql('purse_product_margins')`
+  select m.product as id, ${SOLD} from purse_movement m where ${RANGE} group by 1 order by sum(m.amount) desc, 1`

@@ -9,7 +9,7 @@ import { type Catalog, catalogFor } from '../../catalog/store.ts'
 import { checkModelNames } from '../../catalog/unknown-model.ts'
 import type { Audit, By } from '../../database/audit.ts'
 import type { Changes } from '../../database/changes.ts'
-import { type Database, statement } from '../../database/database.ts'
+import { type Database, sql } from '../../database/database.ts'
 import { pruneAll } from '../../database/prune.ts'
 import { type Credits, formatCredits } from '../../kernel/credits.ts'
 import { Fault } from '../../kernel/fault.ts'
@@ -249,29 +249,18 @@ function principalOf({ id, account, purse, models, endpoints, expiresAtMs }: Cal
 }
 
 const COLUMNS = 'id, purse_id, prefix, call_max, expires_at, revoked_at, created_at'
-const MAKE = statement(
-  'purse_session_make',
-  `insert into purse_session (account_id, id, purse_id, prefix, call_max, expires_at) values ($1, $2, $3, $4, $5, $6) returning ${COLUMNS}`,
-)
-const FIND = statement('purse_session_find', `select ${COLUMNS} from purse_session where account_id = $1 and id = $2`)
-const LOCK = statement(
-  'purse_session_lock',
-  `select ${COLUMNS} from purse_session where account_id = $1 and id = $2 and purse_id = $3 for update`,
-)
-const LIST = statement(
-  'purse_session_list',
-  `select ${COLUMNS} from purse_session where account_id = $1 and purse_id = $2 and id < $3 and expires_at > now() order by id desc limit $4`,
-)
-const REVOKE = statement(
-  'purse_session_revoke',
-  `update purse_session set revoked_at = now() where account_id = $1 and id = $2 returning ${COLUMNS}`,
-)
+const MAKE = sql('purse_session_make')`
+  insert into purse_session (account_id, id, purse_id, prefix, call_max, expires_at) values ($1, $2, $3, $4, $5, $6) returning ${COLUMNS}`
+const FIND = sql('purse_session_find')`select ${COLUMNS} from purse_session where account_id = $1 and id = $2`
+const LOCK = sql('purse_session_lock')`
+  select ${COLUMNS} from purse_session where account_id = $1 and id = $2 and purse_id = $3 for update`
+const LIST = sql('purse_session_list')`
+  select ${COLUMNS} from purse_session where account_id = $1 and purse_id = $2 and id < $3 and expires_at > now() order by id desc limit $4`
+const REVOKE = sql('purse_session_revoke')`
+  update purse_session set revoked_at = now() where account_id = $1 and id = $2 returning ${COLUMNS}`
 // Jobs and batches that a token began may still ask what it allows.
-const PRUNE = statement(
-  'purse_session_forget',
-  `with old as (
+const PRUNE = sql('purse_session_forget')`with old as (
      select account_id, id from purse_session where expires_at < now() - interval '3 days' order by expires_at limit 1000 for update skip locked
    ), gone as (
      delete from purse_session s using old where s.account_id = old.account_id and s.id = old.id returning 1
-   ) select count(*)::int as count from gone`,
-)
+   ) select count(*)::int as count from gone`

@@ -2,7 +2,7 @@
 // and may come any number of times, in any order and to any process: the row is locked, older reports change nothing,
 // and the purse gets its credits once, in the transaction that says so.
 import type { Audit, By } from '../../database/audit.ts'
-import { type Database, type Queryable, statement } from '../../database/database.ts'
+import { type Database, type Queryable, sql } from '../../database/database.ts'
 import { CREDITS_MAX, type Credits, formatCredits } from '../../kernel/credits.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
 import type { Log } from '../../kernel/log.ts'
@@ -351,53 +351,29 @@ const save = (tx: Queryable, row: TopUpRow) =>
 
 const COLUMNS = `account_id, id, purse_id, provider, provider_id, currency, price_minor, amount_minor, credits, state, reason, granted, refunded_minor, disputed_minor,
   dispute, taken, lost, reference, as_of, created_at, paid_at`
-const BY_ID = statement('purse_topup', `select ${COLUMNS} from purse_topup where account_id = $1 and id = $2`)
-const LOCK_ID = statement(
-  'purse_topup_lock',
-  `select ${COLUMNS} from purse_topup where account_id = $1 and id = $2 for update`,
-)
-const LOCK_PROVIDER = statement(
-  'purse_topup_provider',
-  `select ${COLUMNS} from purse_topup where account_id = $1 and provider = $2 and provider_id = $3 for update`,
-)
-const INSERT = statement(
-  'purse_topup_insert',
-  `insert into purse_topup (account_id, id, purse_id, provider, currency, price_minor, amount_minor, credits) values ($1, $2, $3, $4, $5, $6, $6, $7)
-   returning ${COLUMNS}`,
-)
-const UPDATE = statement(
-  'purse_topup_update',
-  `update purse_topup set provider_id = $3, amount_minor = $4, state = $5, reason = $6, granted = $7, refunded_minor = $8, disputed_minor = $9, dispute = $10,
-     taken = $11, lost = $12, as_of = $13, paid_at = $14 where account_id = $1 and id = $2`,
-)
-const REFER = statement('purse_topup_refer', 'update purse_topup set reference = $3 where account_id = $1 and id = $2')
-const LIST = statement(
-  'purse_topup_list',
-  `select ${COLUMNS} from purse_topup
-   where account_id = $1 and ($2::text is null or purse_id = $2) and ($3::text is null or state = $3) and id < $4 order by id desc limit $5`,
-)
-const OPEN = statement(
-  'purse_topup_open',
-  `select count(*)::int as count from purse_topup
-   where account_id = $1 and purse_id = $2 and state = 'pending' and created_at > now() - interval '1 hour'`,
-)
-const GIVE_UP = statement(
-  'purse_topup_give_up',
-  `update purse_topup set state = 'failed', reason = 'It was not paid within three days.' where state = 'pending' and created_at < now() - interval '3 days'`,
-)
+const BY_ID = sql('purse_topup')`select ${COLUMNS} from purse_topup where account_id = $1 and id = $2`
+const LOCK_ID = sql('purse_topup_lock')`select ${COLUMNS} from purse_topup where account_id = $1 and id = $2 for update`
+const LOCK_PROVIDER = sql('purse_topup_provider')`
+  select ${COLUMNS} from purse_topup where account_id = $1 and provider = $2 and provider_id = $3 for update`
+const INSERT = sql('purse_topup_insert')`
+  insert into purse_topup (account_id, id, purse_id, provider, currency, price_minor, amount_minor, credits) values ($1, $2, $3, $4, $5, $6, $6, $7)
+   returning ${COLUMNS}`
+const UPDATE = sql('purse_topup_update')`
+  update purse_topup set provider_id = $3, amount_minor = $4, state = $5, reason = $6, granted = $7, refunded_minor = $8, disputed_minor = $9, dispute = $10,
+     taken = $11, lost = $12, as_of = $13, paid_at = $14 where account_id = $1 and id = $2`
+const REFER = sql('purse_topup_refer')`update purse_topup set reference = $3 where account_id = $1 and id = $2`
+const LIST = sql('purse_topup_list')`select ${COLUMNS} from purse_topup
+   where account_id = $1 and ($2::text is null or purse_id = $2) and ($3::text is null or state = $3) and id < $4 order by id desc limit $5`
+const OPEN = sql('purse_topup_open')`select count(*)::int as count from purse_topup
+   where account_id = $1 and purse_id = $2 and state = 'pending' and created_at > now() - interval '1 hour'`
+const GIVE_UP = sql('purse_topup_give_up')`
+  update purse_topup set state = 'failed', reason = 'It was not paid within three days.' where state = 'pending' and created_at < now() - interval '3 days'`
 // One that has moved to another database is compared there.
-const SELLERS = statement(
-  'purse_topup_sellers',
-  `select p.account_id as id from purse_payments p join account a on a.id = p.account_id
-   where p.settings ->> 'provider' = 'stripe' and a.frozen_until > now() is not true order by 1`,
-)
-const UNLISTED = statement(
-  'purse_topup_unlisted',
-  `select id, account_id, provider_id from purse_topup
-   where account_id = $1 and provider = 'stripe' and created_at >= $2 and paid_at < $3 and provider_id <> all($4) order by id`,
-)
-const WAITING = statement(
-  'purse_topup_waiting',
-  `select ${COLUMNS} from purse_topup where state = 'pending' and provider = 'stripe' and created_at between now() - interval '1 day' and now() - interval '10 minutes'
-   order by id limit 100`,
-)
+const SELLERS = sql('purse_topup_sellers')`
+  select p.account_id as id from purse_payments p join account a on a.id = p.account_id
+   where p.settings ->> 'provider' = 'stripe' and a.frozen_until > now() is not true order by 1`
+const UNLISTED = sql('purse_topup_unlisted')`select id, account_id, provider_id from purse_topup
+   where account_id = $1 and provider = 'stripe' and created_at >= $2 and paid_at < $3 and provider_id <> all($4) order by id`
+const WAITING = sql('purse_topup_waiting')`
+  select ${COLUMNS} from purse_topup where state = 'pending' and provider = 'stripe' and created_at between now() - interval '1 day' and now() - interval '10 minutes'
+   order by id limit 100`

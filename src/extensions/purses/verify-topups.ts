@@ -1,6 +1,6 @@
 // Top-ups of purses, against the movements under their ids: what was paid for was put in once, and for money that went
 // back as much was taken as was there.
-import { statement } from '../../database/database.ts'
+import { sql } from '../../database/database.ts'
 import type { AccountRule } from '../../extension.ts'
 
 export const verifyTopUps: AccountRule = async (tx, account) => {
@@ -14,9 +14,7 @@ export const verifyTopUps: AccountRule = async (tx, account) => {
 
 // What went back stands under the id of the top-up, a hyphen and an id of its own. Movements of before the oldest one
 // that is kept say nothing.
-const WRONG = statement(
-  'verify_topups',
-  `with topup as (
+const WRONG = sql('verify_topups')`with topup as (
      select t.*, p.base_hash, case when t.dispute in ('open', 'lost') then t.disputed_minor else 0 end as disputed from purse_topup t
        join purse p on p.account_id = t.account_id and p.id = t.purse_id where t.account_id = $1
    ), known as (
@@ -39,10 +37,7 @@ const WRONG = statement(
      (taken + lost <> case when not granted then 0 when gone = amount_minor then credits else trunc(credits * gone / amount_minor) end,
        'took back ' || taken || ' and lost ' || lost || ' micro-credits, but its money that went back says otherwise'),
      (kept and back <> taken, 'took back ' || taken || ' micro-credits, but ' || back || ' by its movements')
-   ) x(wrong, problem) where x.wrong order by k.id limit 1000`,
-)
-const STRAYS = statement(
-  'verify_topup_strays',
-  `select m.id, m.purse_id as purse from purse_movement m where m.account_id = $1 and m.reference >= 'top_' and m.reference < 'top\`'
-     and not exists (select 1 from purse_topup t where t.account_id = $1 and t.id = split_part(m.reference, '-', 1) and t.purse_id = m.purse_id) limit 100`,
-)
+   ) x(wrong, problem) where x.wrong order by k.id limit 1000`
+const STRAYS = sql('verify_topup_strays')`
+  select m.id, m.purse_id as purse from purse_movement m where m.account_id = $1 and m.reference >= 'top_' and m.reference < 'top\`'
+     and not exists (select 1 from purse_topup t where t.account_id = $1 and t.id = split_part(m.reference, '-', 1) and t.purse_id = m.purse_id) limit 100`

@@ -2,7 +2,7 @@
 // call cost by its price list and by what the ledger says of it. In words of its own, and not by the functions that
 // charge.
 import { createHash } from 'node:crypto'
-import { type Queryable, statement } from '../../database/database.ts'
+import { type Queryable, sql, statement } from '../../database/database.ts'
 import type { AccountRule } from '../../extension.ts'
 import { formatCredits } from '../../kernel/credits.ts'
 import type { ChargeLine } from '../../meter/charge.ts'
@@ -185,12 +185,10 @@ function hashOf(before: Buffer | null, account: string, row: MovementRow): Buffe
     .digest()
 }
 
-const PURSES = statement(
-  'verify_purses',
-  `select p.id, p.status, p.posted, p.held, p.base, p.base_hash, p.chain, p.moved_at::text as moved, p.volume, p.volume_month::text as volume_month,
+const PURSES = sql('verify_purses')`
+  select p.id, p.status, p.posted, p.held, p.base, p.base_hash, p.chain, p.moved_at::text as moved, p.volume, p.volume_month::text as volume_month,
      coalesce((select sum((h.purse ->> 'amount')::bigint) from hold h where h.account_id = $1 and h.purse ->> 'id' = p.id), 0)::bigint as holds
-   from purse p where p.account_id = $1 and p.id > $2 order by p.id limit ${PAGE_ROWS}`,
-)
+   from purse p where p.account_id = $1 and p.id > $2 order by p.id limit ${PAGE_ROWS}`
 const ROWS = (WHERE: string, LIMIT: number) =>
   `select m.id, m.purse_id, m.kind, m.amount, m.balance, m.held, m.charged, m.list, m.product, m.reference, m.note, m.actor, m.hash, m.moved_at::text as at, to_char(m.moved_at at time zone 'UTC', 'YYYY-MM-01') as month,
      t.kind as transfer, t.amount + greatest(t.loss, 0) as paid, u.lines, u.product as used
@@ -201,22 +199,15 @@ const MOVEMENTS = statement(
   'verify_purse_movements',
   ROWS('purse_id = $2 and moved_at > $3::text::timestamptz', PAGE_ROWS),
 )
-const FIRST = statement(
-  'verify_purse_first',
-  `select r.* from unnest($2::text[]) p(id) cross join lateral (${ROWS('purse_id = p.id', FIRST_ROWS)}) r`,
-)
-const STRAYS = statement(
-  'verify_purse_strays',
-  `select s.id, s.purse from (
+const FIRST = sql('verify_purse_first')`
+  select r.* from unnest($2::text[]) p(id) cross join lateral (${ROWS('purse_id = p.id', FIRST_ROWS)}) r`
+const STRAYS = sql('verify_purse_strays')`select s.id, s.purse from (
      select 'hold ' || id as id, purse ->> 'id' as purse from hold where account_id = $1 and purse is not null
      union all select 'movement ' || id, purse_id from purse_movement where account_id = $1
-   ) s where not exists (select 1 from purse p where p.account_id = $1 and p.id = s.purse) limit 100`,
-)
+   ) s where not exists (select 1 from purse p where p.account_id = $1 and p.id = s.purse) limit 100`
 // Those of before the oldest movement that is kept say nothing.
-const UNMOVED = statement(
-  'verify_purse_calls',
-  `select u.id from usage u where u.account_id = $1 and u.labels ? ':purse' and u.outcome in ('settled', 'released')
+const UNMOVED = sql('verify_purse_calls')`
+  select u.id from usage u where u.account_id = $1 and u.labels ? ':purse' and u.outcome in ('settled', 'released')
      and exists (select 1 from purse p where p.account_id = $1)
      and u.at > (select min(m.moved_at) from purse_movement m where m.account_id = $1)
-     and not exists (select 1 from purse_movement m where m.account_id = $1 and m.id = u.id) limit 100`,
-)
+     and not exists (select 1 from purse_movement m where m.account_id = $1 and m.id = u.id) limit 100`

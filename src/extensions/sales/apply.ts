@@ -4,7 +4,7 @@
 
 import type { CatalogStore } from '../../catalog/store.ts'
 import type { Audit, By } from '../../database/audit.ts'
-import { type Database, type Queryable, statement } from '../../database/database.ts'
+import { type Database, type Queryable, sql } from '../../database/database.ts'
 import { DAY_MS, dayOfMs, formatDay } from '../../kernel/calendar.ts'
 import { CREDITS_MAX, type Credits, formatCredits } from '../../kernel/credits.ts'
 import { Fault } from '../../kernel/fault.ts'
@@ -40,22 +40,13 @@ export interface Applied {
   readonly changes: readonly string[]
 }
 
-const KEEP_EVENT = statement(
-  'payment_event_keep',
-  `insert into payment_event (provider, event_id, type, payment_id) values ($1, $2, $3, $4) on conflict do nothing returning 1`,
-)
-const KNOWN_EVENT = statement(
-  'payment_event_known',
-  'select 1 from payment_event where provider = $1 and event_id = $2',
-)
-const ACCOUNT = statement(
-  'payment_account',
-  `select status, posted, coalesce(frozen_until > now(), false) as moving from account where id = $1 for update`,
-)
-const SAVE_CARD = statement(
-  'payment_save_card',
-  `update payment_customer set method_id = $2, card = $3, top_up_problem = null, top_up_failures = 0, top_up_after = null where account_id = $1 and method_id is distinct from $2`,
-)
+const KEEP_EVENT = sql('payment_event_keep')`
+  insert into payment_event (provider, event_id, type, payment_id) values ($1, $2, $3, $4) on conflict do nothing returning 1`
+const KNOWN_EVENT = sql('payment_event_known')`select 1 from payment_event where provider = $1 and event_id = $2`
+const ACCOUNT = sql('payment_account')`
+  select status, posted, coalesce(frozen_until > now(), false) as moving from account where id = $1 for update`
+const SAVE_CARD = sql('payment_save_card')`
+  update payment_customer set method_id = $2, card = $3, top_up_problem = null, top_up_failures = 0, top_up_after = null where account_id = $1 and method_id is distinct from $2`
 
 interface Event {
   readonly id: string
@@ -288,11 +279,9 @@ export function createApply(deps: ApplyDeps) {
   return { apply, grantFor }
 }
 
-const STOP_TOP_UP = statement(
-  'payment_stop_top_up',
-  `update payment_customer set top_up_problem = 'A payment was refunded or disputed: set up automatic top-up again.', top_up_after = 'infinity'
-   where account_id = $1 and top_up_below is not null`,
-)
+const STOP_TOP_UP = sql('payment_stop_top_up')`
+  update payment_customer set top_up_problem = 'A payment was refunded or disputed: set up automatic top-up again.', top_up_after = 'infinity'
+   where account_id = $1 and top_up_below is not null`
 function providerOf({ provider: actor }: PaymentRow): By {
   return { actor, ip: null, requestId: null }
 }
@@ -325,7 +314,7 @@ async function lockAccount(tx: Queryable, account: string): Promise<AccountRow |
   return row
 }
 
-const EXISTS = statement('payment_account_exists', 'select id from account where id = $1')
+const EXISTS = sql('payment_account_exists')`select id from account where id = $1`
 
 /** Empty if there is no such account: the name comes from the provider's metadata and may be anything. */
 async function knownAccount(tx: Queryable, account: string | undefined): Promise<string> {

@@ -2,7 +2,7 @@
 // answer, and every failed attempt counts towards a limit, so that codes cannot be found by guessing.
 import { createHash } from 'node:crypto'
 import type { Audit, By } from '../../database/audit.ts'
-import { type Database, statement } from '../../database/database.ts'
+import { type Database, sql } from '../../database/database.ts'
 import type { Attempts } from '../../identity/attempts.ts'
 import { CREDITS_MAX, type Credits, formatCredits } from '../../kernel/credits.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
@@ -51,37 +51,22 @@ const CODE_CHARS = 16
 /** Attempts per hour, by account and by IP address. */
 const TRIES = { account: 10, address: 30, perSeconds: 3_600 }
 
-const INSERT = statement(
-  'code_batch_insert',
-  `insert into code_batch (id, name, credits, codes, uses_max, ends_at, lot_days, products, priority, created_by) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-)
-const INSERT_CODES = statement(
-  'code_insert',
-  `insert into code (hash, batch_id) select decode(x, 'hex'), $1 from unnest($2::text[]) x`,
-)
+const INSERT = sql('code_batch_insert')`
+  insert into code_batch (id, name, credits, codes, uses_max, ends_at, lot_days, products, priority, created_by) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`
+const INSERT_CODES = sql('code_insert')`
+  insert into code (hash, batch_id) select decode(x, 'hex'), $1 from unnest($2::text[]) x`
 const BATCH = `select b.*, (select count(*)::int from code_use u where u.batch_id = b.id) as used from code_batch b`
-const LIST = statement('code_batch_list', `${BATCH} where b.id < $1 order by b.id desc limit $2`)
-const OFFERED = statement(
-  'code_batch_offered',
-  'select 1 from code_batch where ends_at is null or ends_at > now() limit 1',
-)
-const ONE = statement('code_batch_one', `${BATCH} where b.id = $1`)
-const END = statement(
-  'code_batch_end',
-  'update code_batch set ends_at = least(ends_at, now()) where id = $1 returning ends_at',
-)
+const LIST = sql('code_batch_list')`${BATCH} where b.id < $1 order by b.id desc limit $2`
+const OFFERED = sql('code_batch_offered')`select 1 from code_batch where ends_at is null or ends_at > now() limit 1`
+const ONE = sql('code_batch_one')`${BATCH} where b.id = $1`
+const END = sql('code_batch_end')`update code_batch set ends_at = least(ends_at, now()) where id = $1 returning ends_at`
 /** Locks the code: a second request waits, and then finds it used. */
-const FIND = statement(
-  'code_find',
-  `select b.*, 0 as used from code c join code_batch b on b.id = c.batch_id
-   where c.hash = $1 and c.uses < b.uses_max and (b.ends_at is null or b.ends_at > now()) for update of c`,
-)
-const USE = statement('code_use', 'update code set uses = uses + 1 where hash = $1')
-const USED_BY = statement('code_used_by', 'select 1 from code_use where account_id = $1 and hash = $2')
-const KEEP_USE = statement(
-  'code_use_keep',
-  'insert into code_use (account_id, hash, batch_id, transfer_id) values ($1, $2, $3, $4)',
-)
+const FIND = sql('code_find')`select b.*, 0 as used from code c join code_batch b on b.id = c.batch_id
+   where c.hash = $1 and c.uses < b.uses_max and (b.ends_at is null or b.ends_at > now()) for update of c`
+const USE = sql('code_use')`update code set uses = uses + 1 where hash = $1`
+const USED_BY = sql('code_used_by')`select 1 from code_use where account_id = $1 and hash = $2`
+const KEEP_USE = sql('code_use_keep')`
+  insert into code_use (account_id, hash, batch_id, transfer_id) values ($1, $2, $3, $4)`
 
 export function createCodes(options: {
   database: Database

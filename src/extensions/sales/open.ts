@@ -1,5 +1,5 @@
 // Everything that sells, put together: what an account can buy, payments, plans, automatic top-up, reconciliation.
-import { type Database, statement } from '../../database/database.ts'
+import { type Database, sql } from '../../database/database.ts'
 import { formatCredits } from '../../kernel/credits.ts'
 import { formatMoney } from '../billing/money.ts'
 import { createReconciliations, type ReconciledPayments, type Reconciliations } from '../billing/payments/reconcile.ts'
@@ -76,9 +76,7 @@ const reconciled = (database: Database, { settings, remote, apply }: Payments): 
   unlisted: (_, { from, until, listed }) => database.query(UNLISTED, ['stripe', from, until, listed]),
 })
 
-const UNLISTED = statement(
-  'payments_unlisted',
-  `select id, account_id, provider_id from payment where provider = $1 and created_at >= $2 and paid_at < $3 and provider_id <> all($4) order by id`,
-)
+const UNLISTED = sql('payments_unlisted')`
+  select id, account_id, provider_id from payment where provider = $1 and created_at >= $2 and paid_at < $3 and provider_id <> all($4) order by id`
 
 const NOTHING = { currency: null, provider: null, amounts: null, packs: [], supportsSavedCards: false, missing: null }

@@ -1,7 +1,7 @@
 // The table of payments: what its rows are, and how they are found and written.
 
 import { accountClosed, accountMoving, accountUnknown } from '../../admission/accounts.ts'
-import { type Database, type Queryable, statement } from '../../database/database.ts'
+import { type Database, type Queryable, sql } from '../../database/database.ts'
 import { formatCredits } from '../../kernel/credits.ts'
 import { asPage, asView, type Page, type Paging } from '../../kernel/view.ts'
 import { formatMoney } from '../billing/money.ts'
@@ -62,32 +62,21 @@ export interface PaymentDetail {
 const COLUMNS = `account_id, id, provider, provider_id, kind, offer_id, currency, price_minor, amount_minor, tax_minor, credits, catalog_version, state, reason,
   refunded_minor, disputed_minor, dispute, transfer_id, taken, lost, person_id, as_of, created_at, paid_at, detail`
 const ROW = `${COLUMNS}, (select coalesce(sum(c.taken), 0)::bigint from claim c where c.account_id = payment.account_id and c.payment_id = payment.id) as claimed`
-const BY_ID = statement('payment_by_id', `select ${ROW} from payment where id = $1`)
-const LOCK_ID = statement('payment_lock_id', `select ${ROW} from payment where id = $1 for update`)
-const BY_PROVIDER = statement(
-  'payment_by_provider',
-  `select ${ROW} from payment where provider = $1 and provider_id = $2`,
-)
-const LOCK_PROVIDER = statement(
-  'payment_lock_provider',
-  `select ${ROW} from payment where provider = $1 and provider_id = $2 for update`,
-)
-const INSERT = statement(
-  'payment_insert',
-  `insert into payment (account_id, id, provider, provider_id, kind, offer_id, currency, price_minor, amount_minor, credits, catalog_version, state, person_id, detail)
-   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'pending', $12, $13) on conflict do nothing returning ${ROW}`,
-)
-const UPDATE = statement(
-  'payment_update',
-  `update payment set account_id = $2, provider_id = $3, amount_minor = $4, tax_minor = $5, credits = $6, state = $7, reason = $8, refunded_minor = $9, disputed_minor = $10,
-     dispute = $11, transfer_id = $12, taken = $13, lost = $14, as_of = $15, paid_at = $16, detail = $17 where id = $1`,
-)
-const LIST = statement(
-  'payment_list',
-  `select ${ROW}, (select a.name from account a where a.id = payment.account_id) as account_name from payment
-   where id < $1 and ($3::text is null or account_id = $3) and ($4::text is null or state = $4) order by id desc limit $2`,
-)
-const NAME_OF = statement('payment_account_name', 'select name from account where id = $1')
+const BY_ID = sql('payment_by_id')`select ${ROW} from payment where id = $1`
+const LOCK_ID = sql('payment_lock_id')`select ${ROW} from payment where id = $1 for update`
+const BY_PROVIDER = sql('payment_by_provider')`select ${ROW} from payment where provider = $1 and provider_id = $2`
+const LOCK_PROVIDER = sql('payment_lock_provider')`
+  select ${ROW} from payment where provider = $1 and provider_id = $2 for update`
+const INSERT = sql('payment_insert')`
+  insert into payment (account_id, id, provider, provider_id, kind, offer_id, currency, price_minor, amount_minor, credits, catalog_version, state, person_id, detail)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'pending', $12, $13) on conflict do nothing returning ${ROW}`
+const UPDATE = sql('payment_update')`
+  update payment set account_id = $2, provider_id = $3, amount_minor = $4, tax_minor = $5, credits = $6, state = $7, reason = $8, refunded_minor = $9, disputed_minor = $10,
+     dispute = $11, transfer_id = $12, taken = $13, lost = $14, as_of = $15, paid_at = $16, detail = $17 where id = $1`
+const LIST = sql('payment_list')`
+  select ${ROW}, (select a.name from account a where a.id = payment.account_id) as account_name from payment
+   where id < $1 and ($3::text is null or account_id = $3) and ($4::text is null or state = $4) order by id desc limit $2`
+const NAME_OF = sql('payment_account_name')`select name from account where id = $1`
 
 type NewPayment = Pick<
   PaymentRow,
@@ -190,10 +179,8 @@ function paymentViewOf(row: PaymentRow, accountName: string | null): PaymentView
 
 // The account that a plan or a code gives credits to, locked until the transaction ends.
 
-const LOCK = statement(
-  'buyer_lock',
-  'select posted, status, coalesce(frozen_until > now(), false) as moving from account where id = $1 for update',
-)
+const LOCK = sql('buyer_lock')`
+  select posted, status, coalesce(frozen_until > now(), false) as moving from account where id = $1 for update`
 
 export async function lockBuyer(tx: Queryable, account: string): Promise<{ readonly posted: bigint }> {
   const [row] = await tx.query<{ posted: bigint; status: string; moving: boolean }>(LOCK, [account])

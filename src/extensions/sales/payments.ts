@@ -3,7 +3,7 @@
 import { accountUnknown } from '../../admission/accounts.ts'
 import { hasRealVendor } from '../../catalog/simulated.ts'
 import type { By } from '../../database/audit.ts'
-import { type Database, type Queryable, statement } from '../../database/database.ts'
+import { type Database, type Queryable, sql } from '../../database/database.ts'
 import { CREDITS_MAX, type Credits, formatCredits } from '../../kernel/credits.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
 import type { Log } from '../../kernel/log.ts'
@@ -135,51 +135,31 @@ export interface Payments {
   prune(): Promise<void>
 }
 
-const CUSTOMER = statement(
-  'payment_customer',
-  'select customer_id, method_id from payment_customer where account_id = $1 and provider = $2',
-)
-const PUT_CUSTOMER = statement(
-  'payment_customer_put',
-  `insert into payment_customer (account_id, provider, customer_id) values ($1, $2, $3)
+const CUSTOMER = sql('payment_customer')`
+  select customer_id, method_id from payment_customer where account_id = $1 and provider = $2`
+const PUT_CUSTOMER = sql('payment_customer_put')`
+  insert into payment_customer (account_id, provider, customer_id) values ($1, $2, $3)
    on conflict (account_id) do update set provider = excluded.provider, customer_id = excluded.customer_id, method_id = null, card = null
-   where payment_customer.provider <> excluded.provider`,
-)
-const PUT_CARD = statement(
-  'payment_card_put',
-  `update payment_customer set method_id = $3, card = $4, top_up_problem = null, top_up_failures = 0, top_up_after = null where provider = $1 and customer_id = $2`,
-)
-const ACCOUNT = statement('payment_buyer', 'select name, status from account where id = $1')
-const LOCK_BUYER = statement(
-  'payment_buyer_lock',
-  'select status, posted, coalesce(frozen_until > now(), false) as moving from account where id = $1 for update',
-)
-const OPEN_COUNT = statement(
-  'payment_open_count',
-  `select count(*)::int as count from payment where account_id = $1 and state = 'pending' and created_at > now() - interval '1 hour'`,
-)
-const GIVE_UP = statement(
-  'payment_give_up',
-  `update payment set state = 'failed', reason = 'It was not paid within three days.'
-   where state = 'pending' and kind in ('pack', 'amount', 'plan') and not detail ? 'charge' and created_at < now() - interval '3 days'`,
-)
-const FAIL = statement(
-  'payment_fail',
-  `update payment set state = 'failed', reason = $2 where id = $1 and state = 'pending' returning 1`,
-)
-const KEEP_TERMS = statement(
-  'payment_terms',
-  `update payment set amount_minor = $3, detail = jsonb_set(detail, '{charge}', $2::jsonb)
-   where id = $1 and state = 'pending' and detail #>> '{charge,methodId}' is null`,
-)
-const UNKNOWN = statement(
-  'payment_unknown',
-  `select id from payment where kind = $1 and state = 'pending' and (kind = 'top_up' or detail ? 'charge') and created_at < now() - interval '30 seconds' order by id limit 100`,
-)
-const PRUNE_EVENTS = statement(
-  'payment_event_prune',
-  `delete from payment_event where ctid = any(array(select ctid from payment_event where received_at < now() - interval '180 days' limit 1000))`,
-)
+   where payment_customer.provider <> excluded.provider`
+const PUT_CARD = sql('payment_card_put')`
+  update payment_customer set method_id = $3, card = $4, top_up_problem = null, top_up_failures = 0, top_up_after = null where provider = $1 and customer_id = $2`
+const ACCOUNT = sql('payment_buyer')`select name, status from account where id = $1`
+const LOCK_BUYER = sql('payment_buyer_lock')`
+  select status, posted, coalesce(frozen_until > now(), false) as moving from account where id = $1 for update`
+const OPEN_COUNT = sql('payment_open_count')`
+  select count(*)::int as count from payment where account_id = $1 and state = 'pending' and created_at > now() - interval '1 hour'`
+const GIVE_UP = sql('payment_give_up')`
+  update payment set state = 'failed', reason = 'It was not paid within three days.'
+   where state = 'pending' and kind in ('pack', 'amount', 'plan') and not detail ? 'charge' and created_at < now() - interval '3 days'`
+const FAIL = sql('payment_fail')`
+  update payment set state = 'failed', reason = $2 where id = $1 and state = 'pending' returning 1`
+const KEEP_TERMS = sql('payment_terms')`
+  update payment set amount_minor = $3, detail = jsonb_set(detail, '{charge}', $2::jsonb)
+   where id = $1 and state = 'pending' and detail #>> '{charge,methodId}' is null`
+const UNKNOWN = sql('payment_unknown')`
+  select id from payment where kind = $1 and state = 'pending' and (kind = 'top_up' or detail ? 'charge') and created_at < now() - interval '30 seconds' order by id limit 100`
+const PRUNE_EVENTS = sql('payment_event_prune')`
+  delete from payment_event where ctid = any(array(select ctid from payment_event where received_at < now() - interval '180 days' limit 1000))`
 /** Checkouts that one account may start in an hour. */
 const OPEN_MAX = 30
 /** After this time Stripe may have deleted the idempotency key, so the charge is not repeated. */
@@ -438,10 +418,8 @@ export function createPayments(options: PaymentsOptions): Payments {
   }
 }
 
-const KEEP_REFERENCE = statement(
-  'payment_reference',
-  `update payment set detail = detail || jsonb_build_object('reference', $2::text) where id = $1`,
-)
+const KEEP_REFERENCE = sql('payment_reference')`
+  update payment set detail = detail || jsonb_build_object('reference', $2::text) where id = $1`
 
 async function buyerOf(database: Database, account: string): Promise<{ name: string; status: string }> {
   const [row] = await database.query<{ name: string; status: string }>(ACCOUNT, [account])

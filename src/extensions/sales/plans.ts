@@ -7,7 +7,7 @@ import { type Accounts, limitedRows } from '../../admission/accounts.ts'
 import type { CatalogStore } from '../../catalog/store.ts'
 import type { Audit, By } from '../../database/audit.ts'
 import type { AuditedRow } from '../../database/audited-rows.ts'
-import { type Database, type Queryable, statement } from '../../database/database.ts'
+import { type Database, type Queryable, sql } from '../../database/database.ts'
 import type { Branding } from '../../identity/branding/branding.ts'
 import { renderMail } from '../../identity/branding/mail.ts'
 import type { PersonMails } from '../../identity/person-mails.ts'
@@ -99,34 +99,23 @@ const COLUMNS = [
   'problem',
   'limits',
 ] as const satisfies (keyof PlanStateRow)[]
-const READ = statement('plan_read', 'select * from account_plan where account_id = $1')
-const LOCK = statement('plan_lock', 'select * from account_plan where account_id = $1 for update')
-const PUT = statement(
-  'plan_put',
-  `insert into account_plan (account_id, ${COLUMNS.join(', ')}) values ($1, ${COLUMNS.map((_, at) => `$${at + 2}`).join(', ')})
-   on conflict (account_id) do update set ${COLUMNS.map((name) => `${name} = excluded.${name}`).join(', ')}`,
-)
+const READ = sql('plan_read')`select * from account_plan where account_id = $1`
+const LOCK = sql('plan_lock')`select * from account_plan where account_id = $1 for update`
+const PUT = sql('plan_put')`
+  insert into account_plan (account_id, ${COLUMNS.join(', ')}) values ($1, ${COLUMNS.map((_, at) => `$${at + 2}`).join(', ')})
+   on conflict (account_id) do update set ${COLUMNS.map((name) => `${name} = excluded.${name}`).join(', ')}`
 // Plans of suspended accounts wait; plans of closed accounts end.
-const OVER = statement(
-  'plan_over',
-  `select p.account_id as account from account_plan p join account a on a.id = p.account_id
+const OVER = sql('plan_over')`select p.account_id as account from account_plan p join account a on a.id = p.account_id
    where p.plan_id is not null and p.period_end <= $1 and (p.retry_at is null or p.retry_at <= $1) and a.status <> 'suspended' and coalesce(a.frozen_until <= now(), true)
-   order by p.period_end limit ${ROWS_MAX}`,
-)
-const COUNT = statement(
-  'plan_count',
-  'select plan_id as id, count(*)::int as accounts from account_plan where plan_id is not null group by 1',
-)
-const UNDER_WAY = statement(
-  'plan_under_way',
-  `select coalesce(bool_or(state = 'pending'), false) as pending, count(*) filter (where created_at > now() - interval '1 hour')::int as tries
-   from payment where account_id = $1 and kind = 'plan' and detail ? 'charge'`,
-)
-const CLOSED = statement('plan_closed', `select 1 from account where id = $1 and status = 'closed' for update`)
-const OWNERS = statement(
-  'plan_owners',
-  `select a.name, p.id, p.email from account a join membership m on m.account_id = a.id and m.role = 'owner' join person p on p.id = m.person_id where a.id = $1`,
-)
+   order by p.period_end limit ${ROWS_MAX}`
+const COUNT = sql('plan_count')`
+  select plan_id as id, count(*)::int as accounts from account_plan where plan_id is not null group by 1`
+const UNDER_WAY = sql('plan_under_way')`
+  select coalesce(bool_or(state = 'pending'), false) as pending, count(*) filter (where created_at > now() - interval '1 hour')::int as tries
+   from payment where account_id = $1 and kind = 'plan' and detail ? 'charge'`
+const CLOSED = sql('plan_closed')`select 1 from account where id = $1 and status = 'closed' for update`
+const OWNERS = sql('plan_owners')`
+  select a.name, p.id, p.email from account a join membership m on m.account_id = a.id and m.role = 'owner' join person p on p.id = m.person_id where a.id = $1`
 
 export function createPlans(options: PlansOptions) {
   const { database, world, ledger, audit, catalog, accounts, payments, log } = options

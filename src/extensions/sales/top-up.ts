@@ -4,7 +4,7 @@
 
 import type { CatalogStore } from '../../catalog/store.ts'
 import type { Audit, By } from '../../database/audit.ts'
-import { type Database, type Queryable, statement } from '../../database/database.ts'
+import { type Database, type Queryable, sql } from '../../database/database.ts'
 import { type Credits, formatCredits } from '../../kernel/credits.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
 import type { Log } from '../../kernel/log.ts'
@@ -49,40 +49,27 @@ const READY = `c.top_up_below is not null and c.method_id is not null and coales
 // In the same snapshot as the balance: if another process is charging, either its pending payment or its credits are
 // visible.
 const NOT_PENDING = `not exists (select 1 from payment p where p.account_id = c.account_id and p.kind = 'top_up' and p.state = 'pending')`
-const DUE = statement(
-  'top_up_due',
-  `select c.account_id from payment_customer c join account a on a.id = c.account_id
-   where ${READY} and ${LOW} and ${NOT_PENDING} limit 100`,
-)
+const DUE = sql('top_up_due')`select c.account_id from payment_customer c join account a on a.id = c.account_id
+   where ${READY} and ${LOW} and ${NOT_PENDING} limit 100`
 const COLUMNS = `c.account_id, c.card, c.method_id, c.top_up_below, c.top_up_minor, c.top_up_ceiling_minor, c.top_up_currency, c.top_up_problem,
   (select coalesce(sum(p.amount_minor), 0)::bigint from payment p where p.account_id = c.account_id and p.kind = 'top_up' and p.state <> 'failed' and p.created_at >= ${MONTH}) as used`
-const LOCK = statement('top_up_lock', 'select 1 from payment_customer where account_id = $1 for update')
+const LOCK = sql('top_up_lock')`select 1 from payment_customer where account_id = $1 for update`
 // A statement of its own after the lock, so that its snapshot is not older than the lock.
-const CLAIM = statement(
-  'top_up_claim',
-  `select ${COLUMNS}, ${READY} and ${LOW} and ${NOT_PENDING} as low from payment_customer c join account a on a.id = c.account_id where c.account_id = $1`,
-)
-const VIEW = statement('top_up_view', `select ${COLUMNS}, false as low from payment_customer c where c.account_id = $1`)
+const CLAIM = sql('top_up_claim')`
+  select ${COLUMNS}, ${READY} and ${LOW} and ${NOT_PENDING} as low from payment_customer c join account a on a.id = c.account_id where c.account_id = $1`
+const VIEW = sql('top_up_view')`select ${COLUMNS}, false as low from payment_customer c where c.account_id = $1`
 // A declined card is tried again after one hour, then after four; then not until the customer changes the settings.
-const ENDED = statement(
-  'top_up_ended',
-  `update payment_customer set top_up_problem = $2, top_up_failures = case when $2::text is null then 0 else top_up_failures + 1 end,
+const ENDED = sql('top_up_ended')`
+  update payment_customer set top_up_problem = $2, top_up_failures = case when $2::text is null then 0 else top_up_failures + 1 end,
      top_up_after = case when $2::text is null then null when top_up_failures = 0 then now() + interval '1 hour' when top_up_failures = 1 then now() + interval '4 hours' else 'infinity' end
-   where account_id = $1`,
-)
-const PAUSE = statement(
-  'top_up_pause',
-  `update payment_customer set top_up_problem = $2, top_up_after = ${MONTH} + interval '1 month' where account_id = $1`,
-)
-const WAIT = statement(
-  'top_up_wait',
-  `update payment_customer set top_up_after = now() + interval '1 minute' where account_id = $1`,
-)
-const PUT = statement(
-  'top_up_put',
-  `update payment_customer set top_up_below = $2, top_up_minor = $3, top_up_ceiling_minor = $4, top_up_currency = $5, top_up_by = $6,
-     top_up_problem = null, top_up_failures = 0, top_up_after = null where account_id = $1 returning method_id`,
-)
+   where account_id = $1`
+const PAUSE = sql('top_up_pause')`
+  update payment_customer set top_up_problem = $2, top_up_after = ${MONTH} + interval '1 month' where account_id = $1`
+const WAIT = sql('top_up_wait')`
+  update payment_customer set top_up_after = now() + interval '1 minute' where account_id = $1`
+const PUT = sql('top_up_put')`
+  update payment_customer set top_up_below = $2, top_up_minor = $3, top_up_ceiling_minor = $4, top_up_currency = $5, top_up_by = $6,
+     top_up_problem = null, top_up_failures = 0, top_up_after = null where account_id = $1 returning method_id`
 export function createTopUps(options: {
   database: Database
   catalog: CatalogStore

@@ -1,6 +1,6 @@
 // Rows of usage as they are sent, and their sums in both places. Rows are sent in an order in which none can appear
 // before the last one later.
-import { type Queryable, statement } from '../../database/database.ts'
+import { type Queryable, sql } from '../../database/database.ts'
 import { DAY_MS, dayOfMs, formatDay } from '../../kernel/calendar.ts'
 import { formatCredits } from '../../kernel/credits.ts'
 import { idAtTime, timeOfId } from '../../kernel/world.ts'
@@ -34,20 +34,13 @@ const SENT = `select u.account_id, u.id, u.posting, row_to_json(x)::text as line
   ) x`
 /** The planner expects few rows of a range with two ends, and uses the index. */
 const AFTER = 'u.posting >= $1 and u.posting < 9223372036854775807 and (u.posting, u.account_id, u.id) > ($1, $2, $3)'
-const NEXT = statement(
-  'warehouse_next',
-  `${SENT} where ${AFTER} and u.posting < usage_horizon() order by u.posting, u.account_id, u.id limit $4`,
-)
-const WAITING = statement(
-  'warehouse_waiting',
-  `select count(*) as waiting, count(*) filter (where x.id < $4 and x.at < now() - make_interval(secs => $5)) as old
-   from (select u.id, u.at from usage u where ${AFTER} order by u.posting limit $6) x`,
-)
-const OF_DAY = statement(
-  'warehouse_day',
-  `${SENT} where u.account_id = $1 and u.id > $2 and u.id < $3 order by u.id limit $4`,
-)
-const FIRST = statement('warehouse_first', `select min(id) as id from usage`)
+const NEXT = sql('warehouse_next')`
+  ${SENT} where ${AFTER} and u.posting < usage_horizon() order by u.posting, u.account_id, u.id limit $4`
+const WAITING = sql('warehouse_waiting')`
+  select count(*) as waiting, count(*) filter (where x.id < $4 and x.at < now() - make_interval(secs => $5)) as old
+   from (select u.id, u.at from usage u where ${AFTER} order by u.posting limit $6) x`
+const OF_DAY = sql('warehouse_day')`${SENT} where u.account_id = $1 and u.id > $2 and u.id < $3 order by u.id limit $4`
+const FIRST = sql('warehouse_first')`select min(id) as id from usage`
 
 /** What has been posted after a position, up to where no other row can appear. */
 export function readNext(on: Queryable, { posting, account, id }: Position, limit: number): Promise<SentRow[]> {
@@ -116,15 +109,12 @@ const TOLD = [`coalesce(u.vendor, '')`, `coalesce(u.credential, '')`]
 const NUMBERS = 'u.status + u.duration_ms + u.first_byte_ms + u.catalog_version'
 const HERE = [...TEXTS, ...TOLD, `coalesce(${USAGE_FAULT}, '')`, `coalesce(${USAGE_MESSAGE}, '')`]
 const LISTED = (PART: string) => `array_to_string(${LABELS(PART)}, chr(31))`
-const SUMS_HERE = statement(
-  'warehouse_sums',
-  `select u.account_id as account, count(*) as calls, sum(u.charged)::bigint as charged, sum(u.loss)::bigint as loss,
+const SUMS_HERE = sql('warehouse_sums', 600_000)`
+  select u.account_id as account, count(*) as calls, sum(u.charged)::bigint as charged, sum(u.loss)::bigint as loss,
      coalesce(sum(u.cost), 0)::bigint as cost, count(u.cost) as costed, sum(${NUMBERS} + t.input + t.output)::bigint as numbers,
      sum(('x' || left(md5(concat_ws(chr(31), ${[...HERE, LISTED('key'), LISTED('value')].join(', ')})), 8))::bit(32)::bigint)::bigint as digest
    from usage u ${TOKENS} where u.id >= $1 and u.id < $2 and (u.posting is null or (u.posting, u.account_id, u.id) <= ($3, $4, $5))
-   group by u.account_id order by u.account_id`,
-  600_000,
-)
+   group by u.account_id order by u.account_id`
 const THERE = [...TEXTS, ...TOLD, 'u.fault', 'u.message']
 const SEPARATED = [...THERE, ...['names', 'values'].map((part) => `arrayStringConcat(u.label_${part}, '\\x1f')`)]
 const SUMS_THERE = `select u.account_id as account, count(*) as calls, sum(u.charged) as charged_sum, sum(u.loss) as loss_sum,

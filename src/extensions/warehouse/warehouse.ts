@@ -1,7 +1,7 @@
 // Sends every row of usage to ClickHouse, in the order of postings. The position is stored when the rows have arrived;
 // rows that were sent before a crash are sent again and replace themselves. One process sends, under a lock that ends
 // with its connection.
-import { type Database, type Queryable, statement } from '../../database/database.ts'
+import { type Database, type Queryable, sql } from '../../database/database.ts'
 import { putSetting, readSetting } from '../../database/setting.ts'
 import { dayOfMs } from '../../kernel/calendar.ts'
 import type { Log } from '../../kernel/log.ts'
@@ -50,11 +50,11 @@ interface WarehouseOptions {
 const SETTING = 'analytics-store'
 /** Longer than an answer can take. */
 const ANSWER_MS_MAX = 150_000
-const TRY_LOCK = statement('warehouse_try_lock', 'select pg_try_advisory_xact_lock(7046029263) as mine')
-const LOCK = statement('warehouse_lock', 'select true as mine from pg_advisory_xact_lock(7046029263)', ANSWER_MS_MAX)
+const TRY_LOCK = sql('warehouse_try_lock')`select pg_try_advisory_xact_lock(7046029263) as mine`
+const LOCK = sql('warehouse_lock', ANSWER_MS_MAX)`select true as mine from pg_advisory_xact_lock(7046029263)`
 const PATIENCE = { locksMs: ANSWER_MS_MAX, idleMs: ANSWER_MS_MAX }
-const UNPOSTED = statement('warehouse_unposted', 'select 1 from usage where posting is null limit 1', 600_000)
-const SENT_ARRIVED = statement('warehouse_arrived', 'delete from setting where name = $1 and value = $2')
+const UNPOSTED = sql('warehouse_unposted', 600_000)`select 1 from usage where posting is null limit 1`
+const SENT_ARRIVED = sql('warehouse_arrived')`delete from setting where name = $1 and value = $2`
 const ROWS_MAX = 10_000
 const PAUSE_MS = 2_000
 const PAUSE_MS_MAX = 60_000

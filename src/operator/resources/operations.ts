@@ -2,7 +2,7 @@ import * as z from 'zod'
 import type { CatalogStore } from '../../catalog/store.ts'
 import { type Audit, auditCheck, auditView } from '../../database/audit.ts'
 import type { Backfills } from '../../database/backfill.ts'
-import { type Database, statement } from '../../database/database.ts'
+import { type Database, sql } from '../../database/database.ts'
 import type { Migrations } from '../../database/migrate.ts'
 import type { JobFacts } from '../../jobs/views.ts'
 import { page } from '../../kernel/view.ts'
@@ -32,12 +32,10 @@ export interface OperationsDeps {
   }
 }
 
-const SIZE = statement('system_size', 'select pg_database_size(current_database()) as bytes')
+const SIZE = sql('system_size')`select pg_database_size(current_database()) as bytes`
 // A process that has been silent for a minute is gone.
-const PROCESSES = statement(
-  'system_processes',
-  `select id, started_at, heartbeat_at from gateway_instance where heartbeat_at > now() - interval '1 minute' order by id limit 500`,
-)
+const PROCESSES = sql('system_processes')`
+  select id, started_at, heartbeat_at from gateway_instance where heartbeat_at > now() - interval '1 minute' order by id limit 500`
 
 function ledgerResources(deps: OperationsDeps): Resource[] {
   return [

@@ -13,7 +13,7 @@ import {
 } from '../../catalog/vendor-edit.ts'
 import { appliedView, vendorCheckView } from '../../catalog/views.ts'
 import type { By } from '../../database/audit.ts'
-import { type Database, type Queryable, statement } from '../../database/database.ts'
+import { type Database, type Queryable, sql } from '../../database/database.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
 import { page } from '../../kernel/view.ts'
 import type { World } from '../../kernel/world.ts'
@@ -211,14 +211,11 @@ async function rename(tx: Queryable, from: string, to: string): Promise<void> {
   for (const statement of RENAME) await tx.query(statement, [from, to])
 }
 
-const BYOK_KEYS = statement('vendor_byok_keys', 'select count(*)::int as count from byok_key where vendor = $1')
+const BYOK_KEYS = sql('vendor_byok_keys')`select count(*)::int as count from byok_key where vendor = $1`
 const RENAME = [
-  statement('vendor_rename_objects', 'update vendor_object set vendor = $2 where vendor = $1'),
-  statement(
-    'vendor_rename_test',
-    `update setting set name = 'vendor test ' || $2 where name = 'vendor test ' || $1
+  sql('vendor_rename_objects')`update vendor_object set vendor = $2 where vendor = $1`,
+  sql('vendor_rename_test')`update setting set name = 'vendor test ' || $2 where name = 'vendor test ' || $1
      and not exists (select 1 from setting where name = 'vendor test ' || $2)`,
-  ),
 ]
 
 async function removeVendor(

@@ -3,7 +3,7 @@
 // ordered by id, and an id is as old as its call, so a row can be written late with an old id. The check saves where
 // the next piece's rows begin, and compares with the hourly sums, which are updated by the same statement as the row
 // and so reveal a row with an even older id.
-import { type Database, type Queryable, statement } from '../../database/database.ts'
+import { type Database, type Queryable, sql } from '../../database/database.ts'
 import { DAY_MS } from '../../kernel/calendar.ts'
 import { formatCredits } from '../../kernel/credits.ts'
 import { isTestAccount } from '../../kernel/test-account.ts'
@@ -80,36 +80,24 @@ const END = '~'
 const PAGE_ROWS = 2_000
 const PROBLEMS_MAX = 50
 
-const MARK = statement('verified_read', 'select until, oldest, posted, settled from verified where account_id = $1')
-const SAVE = statement(
-  'verified_save',
-  `insert into verified (account_id, until, oldest, posted, settled) values ($1, $2, $3, $4, $5)
-   on conflict (account_id) do update set until = excluded.until, oldest = excluded.oldest, posted = excluded.posted, settled = excluded.settled`,
-)
-const PRUNE = statement('verified_forget', 'delete from verified where account_id = $1')
-const OPEN = statement('verify_open', 'select min(id) as id from hold where account_id = $1')
-const FAR = statement(
-  'verify_far',
-  'select id from transfer where account_id = $1 and id >= $2 order by id offset $3 limit 1',
-)
+const MARK = sql('verified_read')`select until, oldest, posted, settled from verified where account_id = $1`
+const SAVE = sql('verified_save')`
+  insert into verified (account_id, until, oldest, posted, settled) values ($1, $2, $3, $4, $5)
+   on conflict (account_id) do update set until = excluded.until, oldest = excluded.oldest, posted = excluded.posted, settled = excluded.settled`
+const PRUNE = sql('verified_forget')`delete from verified where account_id = $1`
+const OPEN = sql('verify_open')`select min(id) as id from hold where account_id = $1`
+const FAR = sql('verify_far')`select id from transfer where account_id = $1 and id >= $2 order by id offset $3 limit 1`
 // Only whether `moved_at` is set is selected: parsing the date for each of millions of rows would be slow.
 const TRANSFER_COLUMNS = 'id, kind, amount, loss, held, note, actor, at, moved_at is not null as has_place, balance'
-const TRANSFERS = statement(
-  'verify_transfers',
-  `select ${TRANSFER_COLUMNS}, moved_at <= $4::text::timestamptz as archived from transfer
-   where account_id = $1 and id >= $2 and id < $3 order by id limit ${PAGE_ROWS}`,
-)
+const TRANSFERS = sql('verify_transfers')`
+  select ${TRANSFER_COLUMNS}, moved_at <= $4::text::timestamptz as archived from transfer
+   where account_id = $1 and id >= $2 and id < $3 order by id limit ${PAGE_ROWS}`
 const USAGE_COLUMNS =
   'id, key_id, product, outcome, status, charged, loss, held, catalog_version, lines, estimated, duration_ms, first_byte_ms, credential, endpoint, route, attributes, cost, cost_basis, client, at'
-const USAGE = statement(
-  'verify_usage',
-  `select ${USAGE_COLUMNS} from usage where account_id = $1 and id >= $2 and id < $3 and at >= $4 order by id limit ${PAGE_ROWS * 10}`,
-)
-const ONE_TRANSFER = statement(
-  'verify_transfer',
-  `select ${TRANSFER_COLUMNS} from transfer where account_id = $1 and id = $2`,
-)
-const ONE_USAGE = statement('verify_usage_row', `select ${USAGE_COLUMNS} from usage where account_id = $1 and id = $2`)
+const USAGE = sql('verify_usage')`
+  select ${USAGE_COLUMNS} from usage where account_id = $1 and id >= $2 and id < $3 and at >= $4 order by id limit ${PAGE_ROWS * 10}`
+const ONE_TRANSFER = sql('verify_transfer')`select ${TRANSFER_COLUMNS} from transfer where account_id = $1 and id = $2`
+const ONE_USAGE = sql('verify_usage_row')`select ${USAGE_COLUMNS} from usage where account_id = $1 and id = $2`
 
 /**
  * If a replay finds a problem, it is repeated from further back, and at last from the account's beginning. Only
@@ -244,7 +232,7 @@ async function walk(check: AccountCheck, account: string, piece: Walk): Promise<
   }
 }
 
-const BATCHES = statement('verify_batches_of', 'select id from batch where account_id = $1 and id = any($2)')
+const BATCHES = sql('verify_batches_of')`select id from batch where account_id = $1 and id = any($2)`
 /** Batches are kept for longer than this after they have ended. */
 const BATCH_MS = 29 * 24 * HOUR_MS
 
@@ -324,9 +312,7 @@ function least(...ids: readonly string[]): string {
 const LAST_PLACE = (WHERE: string) =>
   `(select * from ((select moved_at, balance, hash from transfer where account_id = $1 and ${WHERE} order by moved_at desc limit 1)
      union all (select moved_at, balance, hash from ledger_checkpoint where account_id = $1 order by moved_at desc limit 1)) x order by moved_at desc limit 1)`
-const BALANCE = statement(
-  'verify_balance',
-  `select a.posted, a.held, a.status, a.id is not null as known,
+const BALANCE = sql('verify_balance')`select a.posted, a.held, a.status, a.id is not null as known,
      coalesce((select sum(${MOVED_BY})
        from transfer t where t.account_id = $1 and t.id >= $2 and t.at >= $3), 0)::bigint as young,
      coalesce((select sum(t.amount) from transfer t where t.account_id = $1 and t.id >= $2 and t.at >= $3 and t.kind = 'settled'), 0)::bigint as spent,
@@ -334,8 +320,7 @@ const BALANCE = statement(
      coalesce(l.balance, 0)::bigint as told,
      a.chain is not distinct from l.hash and a.moved_at is not distinct from l.moved_at as whole
    from (select 1) one left join account a on a.id = $1
-   left join ${LAST_PLACE('moved_at is not null')} l on true`,
-)
+   left join ${LAST_PLACE('moved_at is not null')} l on true`
 
 /** Compares the account's row with the replayed sums and the rows after the watermark, in one snapshot. */
 function checkBalance({ database, usageSinceMs }: AccountCheck, account: string, mark: Mark): Promise<string[]> {
@@ -397,14 +382,10 @@ const HASH = (BEFORE: string) =>
 const SINCE = `to_timestamp($2::double precision / 1000)`
 
 // Timestamps are read as text, because they are more precise than JavaScript's dates.
-const BEFORE = statement(
-  'verify_chain_before',
-  `select moved_at::text as at, balance, hash from ${LAST_PLACE(`moved_at < ${SINCE}`)} l`,
-)
-const AT = statement(
-  'verify_chain_at',
-  'select moved_at::text as at, balance, hash from transfer where account_id = $1 and moved_at = $2::text::timestamptz limit 1',
-)
+const BEFORE = sql('verify_chain_before')`
+  select moved_at::text as at, balance, hash from ${LAST_PLACE(`moved_at < ${SINCE}`)} l`
+const AT = sql('verify_chain_at')`
+  select moved_at::text as at, balance, hash from transfer where account_id = $1 and moved_at = $2::text::timestamptz limit 1`
 // One pass in index order. Written as several common table expressions, the page was sorted and stored five times, at
 // nearly twice the cost.
 const CHAIN = `(
@@ -417,14 +398,10 @@ const CHAIN = `(
 ) chain`
 const WRONG = 'balance is distinct from expected or moved_at is not distinct from earlier'
 const BROKEN = `hash is distinct from ${HASH('before')}`
-const PAGE = statement(
-  'verify_chain',
-  `select count(*)::int as rows, max(moved_at)::text as at, coalesce(bool_or(${WRONG} or ${BROKEN}), false) as bad from ${CHAIN}`,
-)
-const FIRST_BAD = statement(
-  'verify_chain_bad',
-  `select id, balance as is, expected, ${WRONG} as wrong from ${CHAIN} where ${WRONG} or ${BROKEN} order by wrong desc, moved_at limit 1`,
-)
+const PAGE = sql('verify_chain')`
+  select count(*)::int as rows, max(moved_at)::text as at, coalesce(bool_or(${WRONG} or ${BROKEN}), false) as bad from ${CHAIN}`
+const FIRST_BAD = sql('verify_chain_bad')`
+  select id, balance as is, expected, ${WRONG} as wrong from ${CHAIN} where ${WRONG} or ${BROKEN} order by wrong desc, moved_at limit 1`
 
 interface TransferPlace {
   readonly at: string
@@ -488,15 +465,11 @@ interface LotRow {
   readonly holds: bigint
 }
 
-const ACCOUNT = statement(
-  'verify_lots_account',
-  `select a.has_lots, l.remaining > 0 as some, (a.posted - l.remaining)::bigint as plain, (a.held - l.held)::bigint as plain_held
-   from account a, (select coalesce(sum(remaining), 0) as remaining, coalesce(sum(held), 0) as held from lot where account_id = $1) l where a.id = $1`,
-)
+const ACCOUNT = sql('verify_lots_account')`
+  select a.has_lots, l.remaining > 0 as some, (a.posted - l.remaining)::bigint as plain, (a.held - l.held)::bigint as plain_held
+   from account a, (select coalesce(sum(remaining), 0) as remaining, coalesce(sum(held), 0) as held from lot where account_id = $1) l where a.id = $1`
 // What transfers and holds say of lots, also of lots that are not there.
-const LOTS = statement(
-  'verify_lots',
-  `with moved as (
+const LOTS = sql('verify_lots')`with moved as (
      select e.key as id, sum(e.value::bigint)::bigint as moved, coalesce(sum(e.value::bigint) filter (where t.id = e.key), 0)::bigint as granted
      from (
        select id, lots from transfer where account_id = $1 and lots is not null and (kind in (${GIVEN_KINDS})
@@ -511,13 +484,10 @@ const LOTS = statement(
    select id, l.account_id is not null as known, coalesce(l.amount, 0) as amount, coalesce(l.remaining, 0) as remaining, coalesce(l.held, 0) as held,
      coalesce(m.granted, 0) as granted, coalesce(m.moved, 0) as moved, coalesce(p.holds, 0) as holds
    from lots l full join moved m using (id) full join parts p using (id)
-   where l.account_id is null or m.moved is distinct from l.remaining or m.granted is distinct from l.amount or coalesce(p.holds, 0) <> l.held order by id limit 10`,
-)
+   where l.account_id is null or m.moved is distinct from l.remaining or m.granted is distinct from l.amount or coalesce(p.holds, 0) <> l.held order by id limit 10`
 /** A name that ends in * stands for all that begin so. */
 const SERVES = `exists (select 1 from unnest(l.products) p where p = u.product or right(p, 1) = '*' and starts_with(u.product, left(p, -1)))`
-const LOT_TRANSFERS = statement(
-  'verify_lots_transfers',
-  `select t.id, t.kind from transfer t cross join lateral (
+const LOT_TRANSFERS = sql('verify_lots_transfers')`select t.id, t.kind from transfer t cross join lateral (
      select count(*) as lots, coalesce(sum(e.value::bigint), 0) as sum, max(e.value::bigint) as most, bool_or(e.key = t.id) as own from jsonb_each_text(t.lots) e) x
    where t.account_id = $1 and t.lots is not null and case
      when t.kind in ('takeback', 'payout', 'writeoff', 'settled', 'refund') then x.most > 0 or -x.sum > t.amount
@@ -527,19 +497,14 @@ const LOT_TRANSFERS = statement(
      else x.lots <> 1 or not x.own or x.sum <> t.amount end
    union all
    select t.id, t.kind from transfer t where t.account_id = $1 and t.kind = 'expiry' and t.lots is null
-   order by 1 limit 10`,
-)
-const PRODUCTS = statement(
-  'verify_lots_products',
-  `select t.id, u.product, l.id as lot from lot l join transfer t on t.account_id = $1 and t.lots is not null and t.lots ? l.id and t.kind = 'settled'
+   order by 1 limit 10`
+const PRODUCTS = sql('verify_lots_products')`
+  select t.id, u.product, l.id as lot from lot l join transfer t on t.account_id = $1 and t.lots is not null and t.lots ? l.id and t.kind = 'settled'
      join usage u on u.account_id = $1 and u.id = t.id
-   where l.account_id = $1 and l.products is not null and not ${SERVES} order by 1 limit 10`,
-)
-const HOLDS = statement(
-  'verify_lots_holds',
-  `select h.id, h.amount, x.sum from hold h cross join lateral (select coalesce(sum((p ->> 1)::bigint), 0)::bigint as sum from jsonb_array_elements(h.lots) p) x
-   where h.account_id = $1 and h.lots is not null and x.sum <> h.amount order by 1 limit 10`,
-)
+   where l.account_id = $1 and l.products is not null and not ${SERVES} order by 1 limit 10`
+const HOLDS = sql('verify_lots_holds')`
+  select h.id, h.amount, x.sum from hold h cross join lateral (select coalesce(sum((p ->> 1)::bigint), 0)::bigint as sum from jsonb_array_elements(h.lots) p) x
+   where h.account_id = $1 and h.lots is not null and x.sum <> h.amount order by 1 limit 10`
 
 /** In the snapshot in which the account's balance is read. */
 export async function checkLots(tx: Queryable, account: string): Promise<string[]> {

@@ -1,5 +1,5 @@
 // The checkpoints at which the replay of an account starts.
-import { type Queryable, statement } from '../../database/database.ts'
+import { type Queryable, sql } from '../../database/database.ts'
 import { sameBytes } from '../../kernel/secret.ts'
 import { CHECKPOINTS_OF, type StoredCheckpoint, signatureOf } from '../../ledger/checkpoint.ts'
 import { GIVEN_KINDS, isGiven } from '../movements.ts'
@@ -13,13 +13,11 @@ export interface Archived {
   readonly problems: readonly string[]
 }
 
-export const CHECKPOINTS = statement('verify_checkpoints', `${CHECKPOINTS_OF} order by ledger_checkpoint.month`)
+export const CHECKPOINTS = sql('verify_checkpoints')`${CHECKPOINTS_OF} order by ledger_checkpoint.month`
 // What was given or taken back stays in the database, and must be what the checkpoint says.
-const STAYED = statement(
-  'verify_checkpoint_sums',
-  `select to_char(date_trunc('month', moved_at, 'UTC') at time zone 'UTC', 'YYYY-MM-DD') as month, kind, count(*)::text as rows, sum(amount)::text as amount, sum(loss)::text as loss
-   from transfer where account_id = $1 and moved_at <= $2::text::timestamptz and kind in (${GIVEN_KINDS}) group by 1, 2`,
-)
+const STAYED = sql('verify_checkpoint_sums')`
+  select to_char(date_trunc('month', moved_at, 'UTC') at time zone 'UTC', 'YYYY-MM-DD') as month, kind, count(*)::text as rows, sum(amount)::text as amount, sum(loss)::text as loss
+   from transfer where account_id = $1 and moved_at <= $2::text::timestamptz and kind in (${GIVEN_KINDS}) group by 1, 2`
 
 export async function readArchived(on: Queryable, account: string, key: Buffer | undefined): Promise<Archived> {
   const all = await on.query<StoredCheckpoint>(CHECKPOINTS, [account])

@@ -1,6 +1,6 @@
 // Compares the hourly sums by product and key with the usage rows, and the margins by product and route over all
 // accounts.
-import { type Queryable, statement } from '../../database/database.ts'
+import { type Queryable, sql } from '../../database/database.ts'
 import { DAY_MS, dayOfMs } from '../../kernel/calendar.ts'
 import { formatCredits } from '../../kernel/credits.ts'
 import { HOURS_DAYS } from '../../ledger/fold.ts'
@@ -36,18 +36,13 @@ const SUMS = 'hour, product, key_id, requests, errors, charged, duration_ms, inp
 const OF_LINES = (UNITS: string) =>
   `(select coalesce(sum(case when jsonb_typeof(l -> 1) = 'number' then (l ->> 1)::numeric end), 0) from jsonb_array_elements(lines) l where l ->> 0 = any((${UNITS})::text[]))`
 
-const WRITTEN = statement(
-  'verify_hours',
-  `select ${SUMS} from usage_hour where account_id = $1 and hour >= $2 and hour < $3`,
-)
-const COUNTED = statement(
-  'verify_young_hours',
-  `select date_trunc('hour', at, 'UTC') as hour, product, key_id, count(*) as requests, count(*) filter (where status >= 400) as errors,
+const WRITTEN = sql('verify_hours')`select ${SUMS} from usage_hour where account_id = $1 and hour >= $2 and hour < $3`
+const COUNTED = sql('verify_young_hours')`
+  select date_trunc('hour', at, 'UTC') as hour, product, key_id, count(*) as requests, count(*) filter (where status >= 400) as errors,
      sum(charged)::bigint as charged, sum(duration_ms)::bigint as duration_ms,
      sum(${OF_LINES('$4')})::bigint as input_tokens, sum(${OF_LINES('$5')})::bigint as output_tokens,
      count(*) filter (where outcome = 'settled' and ${OF_LINES('$4::text[] || $5')} = 0) as untold
-   from usage where account_id = $1 and id >= $2 and at >= $3 group by 1, 2, 3`,
-)
+   from usage where account_id = $1 and id >= $2 and at >= $3 group by 1, 2, 3`
 
 export function addHour(hours: Map<string, HourSums>, usage: UsageRow, foldedMs: number): void {
   const name = nameOf(usage.at.getTime(), usage, foldedMs)
@@ -187,15 +182,11 @@ const IMPOSSIBLE = {
      select *, to_char(hour at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as at from margin_hour) m
    where least(calls, charged, costed, cost) < 0 or costed > charged`,
 }
-const MARGIN_SUMS = statement(
-  'verify_margins',
-  `select product || ' by route ' || route as name, sum(calls)::bigint as calls, sum(charged)::bigint as charged, sum(costed)::bigint as costed, sum(cost)::bigint as cost
-   from margin_hour where hour >= $1 and hour < $2 group by product, route order by product, route`,
-)
-const MOVES = statement(
-  'verify_margins_moves',
-  `select exists (select 1 from account_move where state = 'gone') as gone, exists (select 1 from account_move) as some`,
-)
+const MARGIN_SUMS = sql('verify_margins')`
+  select product || ' by route ' || route as name, sum(calls)::bigint as calls, sum(charged)::bigint as charged, sum(costed)::bigint as costed, sum(cost)::bigint as cost
+   from margin_hour where hour >= $1 and hour < $2 group by product, route order by product, route`
+const MOVES = sql('verify_margins_moves')`
+  select exists (select 1 from account_move where state = 'gone') as gone, exists (select 1 from account_move) as some`
 
 /**
  * Processes sum margins in memory, and a killed one loses its last seconds. So margins are at most what the usage rows

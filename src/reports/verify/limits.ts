@@ -1,5 +1,5 @@
 // Compares the counters of limits and budgets with what was used.
-import { type Queryable, statement } from '../../database/database.ts'
+import { type Queryable, sql } from '../../database/database.ts'
 import { IS_TEST } from '../../kernel/test-account.ts'
 import { LIMITS } from '../../meter/limits.ts'
 import { INPUT_UNITS, OUTPUT_UNITS } from '../../meter/usage.ts'
@@ -46,9 +46,7 @@ const IN_SPAN = (BEFORE = '0 hours') =>
  */
 const AND_HOUR_BEFORE = IN_SPAN('1 hour')
 
-const COUNTERS = statement(
-  'verify_counters',
-  `with recursive earlier as (
+const COUNTERS = sql('verify_counters')`with recursive earlier as (
      select id as scope, id from api_key where account_id = $1
      union select e.scope, k.id from earlier e join api_key k on k.account_id = $1 and k.replaced_by = e.id
    )
@@ -58,8 +56,7 @@ const COUNTERS = statement(
      coalesce((select sum(u.charged) from usage_hour u where u.account_id = $1 and c.unit = 'credits' and (c.scope in ('account', u.key_id)
        or exists (select 1 from earlier e where e.scope = c.scope and e.id = u.key_id)) and ${AND_HOUR_BEFORE}), 0)::bigint as most,
      (select coalesce(sum(charged), 0) from usage_hour where account_id = $1)::bigint as kept
-   from counter c where c.account_id = $1 and c.name <> 'budget' order by c.scope, c.name`,
-)
+   from counter c where c.account_id = $1 and c.name <> 'budget' order by c.scope, c.name`
 
 /** Runs in the account's snapshot. `settled`: all that the account ever paid. */
 export async function checkLimits(tx: Queryable, account: string, settled: bigint): Promise<string[]> {
@@ -115,14 +112,12 @@ function isCounted({ unit, span }: CounterRow): boolean {
 
 // What a process has spent since its last report is part of its quota slice, together with its open holds.
 /** For credits, `used` is what was spent up to `since`; see functions/quota-slice.sql. */
-const SYSTEM = statement(
-  'verify_system_limits',
-  `select ${COUNTED}, ${IS_LIMIT('$1')} as is_right, x.spent as least, x.spent as most
+const SYSTEM = sql('verify_system_limits')`
+  select ${COUNTED}, ${IS_LIMIT('$1')} as is_right, x.spent as least, x.spent as most
    from counter c cross join lateral (
      select coalesce(sum(u.charged), 0)::bigint as spent from usage_hour u
      where c.unit = 'credits' and not ${IS_TEST('u.account_id')} and u.hour < c.since and (c.span = 'total' or u.hour >= date_trunc(nullif(c.span, 'total'), c.since, 'UTC'))) x
-   where c.account_id = '' order by c.name`,
-)
+   where c.account_id = '' order by c.name`
 const SYSTEM_FINDINGS = {
   // Processes take quota slices only if this setting (the version of the system's limits) exists.
   // Those of a ledger count in the control database.
@@ -164,9 +159,7 @@ const TOKENS = [...INPUT_UNITS, ...OUTPUT_UNITS]
  * that expired or was given up, which counts for nothing. Labels of the gateway's own begin with a colon; a key counts
  * as the first of those that it replaced.
  */
-const BUDGET_COUNTERS = statement(
-  'verify_budgets',
-  `with named as materialized (
+const BUDGET_COUNTERS = sql('verify_budgets', 600_000)`with named as materialized (
      select c.*, b.account_id is not null as known, b.created_at,
        b.unit = c.unit and b.span = c.span and b.hard <> c.soft and (c.own_max or b.max = c.max) and c.width = coalesce((b.window_seconds + 59) / 60, 1) as is_right,
        ${SPAN_STARTS} as starts
@@ -198,17 +191,12 @@ const BUDGET_COUNTERS = statement(
      coalesce(s.used_least, 0) as used_least, coalesce(g.amount, 0) as given, greatest(c.since, c.starts) >= $3 as is_whole,
      case c.unit when 'requests' then coalesce(s.used_most, 0) else (select coalesce(sum(h.input_tokens + h.output_tokens), 0)::bigint from usage_hour h
        where h.account_id = $1 and h.hour >= greatest(c.since, c.starts) - interval '1 hour' - ${LATE}) end as used_most
-   from named c left join sums s on s.scope = c.scope left join given g on g.scope = c.scope order by c.scope`,
-  600_000,
-)
-const VALUES = statement(
-  'verify_budget_values',
-  `select a.budgets, exists (select 1 from budget b where b.account_id = a.id) as has, a.budget_values as said, (select count(*)::int from counter c where c.account_id = a.id and c.name = 'budget') as found,
+   from named c left join sums s on s.scope = c.scope left join given g on g.scope = c.scope order by c.scope`
+const VALUES = sql('verify_budget_values', 600_000)`
+  select a.budgets, exists (select 1 from budget b where b.account_id = a.id) as has, a.budget_values as said, (select count(*)::int from counter c where c.account_id = a.id and c.name = 'budget') as found,
      coalesce((select sum(u.charged) from usage u where u.account_id = a.id), 0)::bigint as kept
    from account a where a.id = $1 and (a.budgets > 0 or a.budget_values <> 0 or exists (select 1 from counter c where c.account_id = a.id and c.name = 'budget')
-     or exists (select 1 from budget b where b.account_id = a.id))`,
-  600_000,
-)
+     or exists (select 1 from budget b where b.account_id = a.id))`
 
 /**
  * Runs in the account's snapshot. `settled`: all that the account ever paid. Usage from before `usageSinceMs` may have

@@ -1,7 +1,7 @@
 // Verification rules as data: which rows are read, the condition of a violation, and its message. There are two forms:
 // for small tables the database finds the violations; for the millions of rows that are replayed anyway, this process
 // does.
-import { type Queryable, type Statement, statement } from '../../database/database.ts'
+import { type Queryable, type Statement, sql } from '../../database/database.ts'
 import { formatCredits } from '../../kernel/credits.ts'
 
 /**
@@ -82,11 +82,8 @@ export async function* readTable<R extends CheckedRow, Given extends string>(
     ([says, broken]) => `case when ${broken} then ${toSql(says.replace('{it}', it))} end`,
   )
   const IT = toSql(it)
-  const page = statement(
-    `verify_${name}`,
-    `with r as materialized (${ROWS})
-     select account_id, id, ${IT} as it, array_remove(array[${PROBLEMS.join(', ')}], null) as problems, ${COLUMNS} from r order by account_id, id`,
-  )
+  const page = sql(`verify_${name}`)`with r as materialized (${ROWS})
+     select account_id, id, ${IT} as it, array_remove(array[${PROBLEMS.join(', ')}], null) as problems, ${COLUMNS} from r order by account_id, id`
   for (let last = { account_id: '', id: '' }; ; ) {
     const read = await on.query<R>(page, [last.account_id, last.id, ...given.map((one) => values[one])])
     yield* read

@@ -2,7 +2,7 @@
 // Progress and result are in the database, where every process can read them.
 import { type CatalogStore, storedCatalogs } from '../../catalog/store.ts'
 import type { Audit } from '../../database/audit.ts'
-import { type Database, type Queryable, statement } from '../../database/database.ts'
+import { type Database, type Queryable, sql } from '../../database/database.ts'
 import { DAY_MS, dayOfMs, monthStart } from '../../kernel/calendar.ts'
 import { Fault } from '../../kernel/fault.ts'
 import type { Log } from '../../kernel/log.ts'
@@ -41,30 +41,19 @@ const SILENT = `interval '1 minute'`
 const COLUMNS = `id, whole, started_at, ended_at, accounts_done, accounts_total, checked, problems, failure, audit_id,
   ended_at is null and seen_at > now() - ${SILENT} as running`
 
-const LOCK = statement('verification_lock', 'select pg_advisory_xact_lock(7046029261)')
-const RECENT = statement('verification_recent', `select ${COLUMNS} from verification order by id desc limit 30`)
-const BEGIN = statement(
-  'verification_begin',
-  `insert into verification (id, whole) values ($1, $2) returning ${COLUMNS}`,
-)
-const PRUNE = statement(
-  'verification_forget',
-  // The last run without problems is kept, because the next one starts from it.
-  `delete from verification where id < (select min(id) from (select id from verification order by id desc limit 30) x)
-     and id <> (select max(id) from verification where ended_at is not null and failure is null and problems = '[]')`,
-)
-const SAY = statement(
-  'verification_say',
-  `update verification set seen_at = now(), accounts_done = $2, accounts_total = $3, checked = $4 where id = $1 and ended_at is null returning id`,
-)
-const END = statement(
-  'verification_end',
-  `update verification set ended_at = now(), checked = coalesce($2, checked), problems = $3, failure = $4, audit_id = $5 where id = $1 and ended_at is null`,
-)
-const GOOD = statement(
-  'verification_good',
-  `select started_at, audit_id from verification where ended_at is not null and failure is null and problems = '[]' order by id desc limit 1`,
-)
+const LOCK = sql('verification_lock')`select pg_advisory_xact_lock(7046029261)`
+const RECENT = sql('verification_recent')`select ${COLUMNS} from verification order by id desc limit 30`
+const BEGIN = sql('verification_begin')`insert into verification (id, whole) values ($1, $2) returning ${COLUMNS}`
+// The last run without problems is kept, because the next one starts from it.
+const PRUNE = sql('verification_forget')`
+  delete from verification where id < (select min(id) from (select id from verification order by id desc limit 30) x)
+     and id <> (select max(id) from verification where ended_at is not null and failure is null and problems = '[]')`
+const SAY = sql('verification_say')`
+  update verification set seen_at = now(), accounts_done = $2, accounts_total = $3, checked = $4 where id = $1 and ended_at is null returning id`
+const END = sql('verification_end')`
+  update verification set ended_at = now(), checked = coalesce($2, checked), problems = $3, failure = $4, audit_id = $5 where id = $1 and ended_at is null`
+const GOOD = sql('verification_good')`
+  select started_at, audit_id from verification where ended_at is not null and failure is null and problems = '[]' order by id desc limit 1`
 
 interface RunRow {
   readonly id: string

@@ -1,7 +1,7 @@
 // Checks open state: holds, leases, jobs and idempotency keys, each against its money; the processes that own them, and
 // the catalog versions that they name. These tables are small, or their ended rows are skipped, and they are read in
 // pages. Jobs may be on another server than their money, so the rows to join with are selected separately first.
-import { type Database, statement } from '../../database/database.ts'
+import { type Database, sql } from '../../database/database.ts'
 import { BATCH, type ChargedCall, LATE, type RateCheck } from './call.ts'
 import { type CheckedRow, find, PAGE_ROWS, readTable, type Table } from './rules.ts'
 
@@ -216,7 +216,7 @@ const BACKGROUND: BookTable = {
 const JOURNAL: BookTable = {
   it: 'Settlement {id} of account {account_id} in the journal',
   // If accounts are spread over several servers, the journal is always empty and the other statement would fail.
-  unless: statement('verify_journal_some', 'select 1 from journal limit 1'),
+  unless: sql('verify_journal_some')`select 1 from journal limit 1`,
   rows: `select j.*, ${MINUTES('j.at')} as minutes, a.id is not null as known,
      exists (select 1 from lease e where e.account_id = j.account_id and e.id = j.lease_id) as leased,
      exists (select 1 from transfer t where t.account_id = j.account_id and t.id = j.id) as posted
@@ -338,11 +338,9 @@ const FINDINGS = {
     '(select version, lag(version, 1, 0) over (order by version) + 1 as missing from catalog_version where version > 0) v where version <> missing',
 }
 
-const PROCESSES = statement(
-  'verify_processes',
-  `select id, (extract(epoch from now() - heartbeat_at) * 1000)::float8 as silent_ms,
-     (extract(epoch from now() - started_at) * 1000)::float8 as age_ms from gateway_instance`,
-)
+const PROCESSES = sql('verify_processes')`
+  select id, (extract(epoch from now() - heartbeat_at) * 1000)::float8 as silent_ms,
+     (extract(epoch from now() - started_at) * 1000)::float8 as age_ms from gateway_instance`
 
 /** The live processes; null if none has lived long enough to notice a death. */
 async function readLiving(database: Database): Promise<readonly string[] | null> {
@@ -351,10 +349,8 @@ async function readLiving(database: Database): Promise<readonly string[] | null>
   return living.some(({ age_ms }) => age_ms > DEAD_MINUTES * MINUTE_MS) ? living.map(({ id }) => id) : null
 }
 
-const VERSIONS = statement(
-  'verify_catalog_versions',
-  'select version, document from catalog_version where version > $1 order by version limit 20',
-)
+const VERSIONS = sql('verify_catalog_versions')`
+  select version, document from catalog_version where version > $1 order by version limit 20`
 
 async function checkVersions({ database, report }: TableCheck): Promise<void> {
   for (let last = 0; ; ) {

@@ -4,7 +4,7 @@
 import { type Catalog, digestOf } from '../../catalog/store.ts'
 import type { Audit, AuditRow } from '../../database/audit.ts'
 import { type KeptRows, KeptRowsCheck } from '../../database/audited-rows.ts'
-import { type Database, statement } from '../../database/database.ts'
+import { type Database, sql } from '../../database/database.ts'
 import { formatCredits } from '../../kernel/credits.ts'
 import { ownAccountOf } from '../../kernel/test-account.ts'
 import { idAtTime, timeOfId } from '../../kernel/world.ts'
@@ -50,16 +50,12 @@ const MARGIN_CALLS_MIN = 1_000
 /** Margins are kept for one day longer than this. */
 const MARGIN_MS = 31 * 24 * 3_600_000
 
-const CLOCK = statement(
-  'verify_clock',
-  `select now() as now, date_trunc('hour', now() - make_interval(secs => ${COMMIT_SECONDS}), 'UTC') as settled, (select count(*) from account where ledger is null) as accounts`,
-)
+const CLOCK = sql('verify_clock')`
+  select now() as now, date_trunc('hour', now() - make_interval(secs => ${COMMIT_SECONDS}), 'UTC') as settled, (select count(*) from account where ledger is null) as accounts`
 // Includes ids that have only rows and no account.
-const NEXT = statement(
-  'verify_next',
-  `select least((select min(id) from account where id > $1 and ledger is null), (select min(account_id) from transfer where account_id > $1),
-     (select min(account_id) from usage_hour where account_id > $1)) as id`,
-)
+const NEXT = sql('verify_next')`
+  select least((select min(id) from account where id > $1 and ledger is null), (select min(account_id) from transfer where account_id > $1),
+     (select min(account_id) from usage_hour where account_id > $1)) as id`
 
 interface Clock {
   readonly now: Date
@@ -153,44 +149,28 @@ interface AuditedCheck {
 const APART_MS = 600_000
 const PAGE_ROWS = 1_000
 
-const GRANTS = statement(
-  'verify_grants',
-  `select account_id, id, kind, amount, note, actor from transfer where account_id = any($1) and id = any($2)`,
-)
-const GRANT_KEYS = statement(
-  'verify_grant_keys',
-  'select account_id, key from credit_idempotency where account_id = any($1) and key = any($2)',
-)
-const DOCUMENTS = statement(
-  'verify_documents',
-  'select version, document from catalog_version where version = any($1::int[])',
-)
-const FIND = statement(
-  'verify_audit_find',
-  `select detail from audit where id >= $1 and id < $2 and object = $3
-     and action in ('account.credit', 'account.create', 'account.close', 'account.move', 'payment.paid', 'payment.back', 'plan.start', 'plan.renew', 'code.redeem') and detail ->> $4 = $5`,
-)
+const GRANTS = sql('verify_grants')`
+  select account_id, id, kind, amount, note, actor from transfer where account_id = any($1) and id = any($2)`
+const GRANT_KEYS = sql('verify_grant_keys')`
+  select account_id, key from credit_idempotency where account_id = any($1) and key = any($2)`
+const DOCUMENTS = sql('verify_documents')`select version, document from catalog_version where version = any($1::int[])`
+const FIND = sql('verify_audit_find')`select detail from audit where id >= $1 and id < $2 and object = $3
+     and action in ('account.credit', 'account.create', 'account.close', 'account.move', 'payment.paid', 'payment.back', 'plan.start', 'plan.renew', 'code.redeem') and detail ->> $4 = $5`
 // Grants that an account brought from another database are in that database's trail. The move compared both, and the
 // move itself is in this trail.
-const ARRIVED = statement(
-  'verify_audit_arrived',
-  `select 1 from audit where object = $1 and action = 'account.arrive' and id >= $2 limit 1`,
-)
+const ARRIVED = sql('verify_audit_arrived')`
+  select 1 from audit where object = $1 and action = 'account.arrive' and id >= $2 limit 1`
 // Within one installation nothing stays where an account was, and the ledger that has it verifies it. What was changed
 // elsewhere is in the trail of there.
-const ELSEWHERE = statement(
-  'verify_elsewhere',
-  `select m.account_id as id, case m.state when 'arrived' then m.at end as at from account_move m left join account a on a.id = m.account_id and a.ledger is null
-   where m.state = 'arrived' or (m.state = 'gone' and a.id is null)`,
-)
+const ELSEWHERE = sql('verify_elsewhere')`
+  select m.account_id as id, case m.state when 'arrived' then m.at end as at from account_move m left join account a on a.id = m.account_id and a.ledger is null
+   where m.state = 'arrived' or (m.state = 'gone' and a.id is null)`
 /** After every id. */
 const ABSENT = '~'
-const NEW_KEYS = statement(
-  'verify_new_grant_keys',
-  `select account_id, key, at from credit_idempotency where (account_id, key) > ($1, $2) and at >= $3 order by account_id, key limit ${PAGE_ROWS}`,
-)
-const KEYS = statement('verify_made_keys', 'select id, account_id from api_key where id = any($1)')
-const LAST = statement('verify_audit_last', 'select id from audit where id = $1')
+const NEW_KEYS = sql('verify_new_grant_keys')`
+  select account_id, key, at from credit_idempotency where (account_id, key) > ($1, $2) and at >= $3 order by account_id, key limit ${PAGE_ROWS}`
+const KEYS = sql('verify_made_keys')`select id, account_id from api_key where id = any($1)`
+const LAST = sql('verify_audit_last')`select id from audit where id = $1`
 
 /** Returns a problem if a grant is not in the audit trail. */
 async function findAudited(database: Database, account: string, grant: TransferRow): Promise<string | undefined> {
@@ -302,12 +282,9 @@ async function checkDocuments({ database, report }: AuditedCheck, rows: readonly
   }
 }
 
-const PAYMENTS = statement(
-  'verify_audited_payments',
-  `select id, account_id, provider_id, currency, amount_minor, credits,
+const PAYMENTS = sql('verify_audited_payments')`select id, account_id, provider_id, currency, amount_minor, credits,
      (select i.number from invoice i where i.account_id = payment.account_id and i.payment_id = payment.id and i.kind = 'payment') as invoice
-   from payment where id = any($1)`,
-)
+   from payment where id = any($1)`
 
 interface PaidRow {
   readonly id: string

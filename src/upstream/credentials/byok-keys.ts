@@ -7,7 +7,7 @@ import { originsOf } from '../../catalog/vendor-edit.ts'
 import type { Audit, By } from '../../database/audit.ts'
 import { openByAccount } from '../../database/by-account.ts'
 import type { Changes } from '../../database/changes.ts'
-import { type Database, statement } from '../../database/database.ts'
+import { type Database, sql } from '../../database/database.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { type Secrets, seal, unseal } from '../../kernel/secret.ts'
 import type { World } from '../../kernel/world.ts'
@@ -58,29 +58,18 @@ interface Kept extends ByokKeyRow {
   secret?: string | undefined
 }
 
-const READ = statement(
-  'byok_key_read',
-  'select account_id, vendor, sealed, fallback, origin from byok_key where account_id = $1',
-)
-const LIST = statement(
-  'byok_key_list',
-  'select vendor, last4, fallback, origin, updated_at from byok_key where account_id = $1 order by vendor',
-)
-const STORE = statement(
-  'byok_key_store',
-  `insert into byok_key (account_id, vendor, sealed, last4, fallback, origin) values ($1, $2, $3, $4, $5, $6)
+const READ = sql('byok_key_read')`
+  select account_id, vendor, sealed, fallback, origin from byok_key where account_id = $1`
+const LIST = sql('byok_key_list')`
+  select vendor, last4, fallback, origin, updated_at from byok_key where account_id = $1 order by vendor`
+const STORE = sql('byok_key_store')`
+  insert into byok_key (account_id, vendor, sealed, last4, fallback, origin) values ($1, $2, $3, $4, $5, $6)
    on conflict (account_id, vendor) do update
-   set sealed = excluded.sealed, last4 = excluded.last4, fallback = excluded.fallback, origin = excluded.origin, updated_at = now()`,
-)
-const FALLBACK = statement(
-  'byok_key_fallback',
-  `with old as (select fallback from byok_key where account_id = $1 and vendor = $2 for update)
-   update byok_key set fallback = $3 where account_id = $1 and vendor = $2 returning (select fallback from old) as was`,
-)
-const REMOVE = statement(
-  'byok_key_remove',
-  'delete from byok_key where account_id = $1 and vendor = $2 returning vendor',
-)
+   set sealed = excluded.sealed, last4 = excluded.last4, fallback = excluded.fallback, origin = excluded.origin, updated_at = now()`
+const FALLBACK = sql('byok_key_fallback')`
+  with old as (select fallback from byok_key where account_id = $1 and vendor = $2 for update)
+   update byok_key set fallback = $3 where account_id = $1 and vendor = $2 returning (select fallback from old) as was`
+const REMOVE = sql('byok_key_remove')`delete from byok_key where account_id = $1 and vendor = $2 returning vendor`
 
 export async function openByokKeys(options: {
   database: Database

@@ -3,21 +3,18 @@
 
 import type { Audit, By } from '../../database/audit.ts'
 import type { Changes } from '../../database/changes.ts'
-import { type Database, type Queryable, statement } from '../../database/database.ts'
+import { type Database, type Queryable, sql } from '../../database/database.ts'
 import { type Secrets, seal, unseal } from '../../kernel/secret.ts'
 import type { World } from '../../kernel/world.ts'
 
 export type Credentials = Awaited<ReturnType<typeof openCredentials>>
 
-const LIST = statement('credential_list', 'select name, sealed from credential')
-const STORE = statement(
-  'credential_store',
-  `with old as (select updated_at from credential where name = $1)
+const LIST = sql('credential_list')`select name, sealed from credential`
+const STORE = sql('credential_store')`with old as (select updated_at from credential where name = $1)
    insert into credential (name, sealed) values ($1, $2)
    on conflict (name) do update set sealed = excluded.sealed, updated_at = now()
-   returning (select updated_at from old) as stored_before`,
-)
-const REMOVE = statement('credential_remove', 'delete from credential where name = $1 returning name')
+   returning (select updated_at from old) as stored_before`
+const REMOVE = sql('credential_remove')`delete from credential where name = $1 returning name`
 
 export async function openCredentials(options: {
   database: Database

@@ -6,7 +6,7 @@ import { createPrivateKey } from 'node:crypto'
 import Provider, { errors, type RequestContext } from 'oidc-provider'
 import { tokenDigest } from '../../../admission/api-key.ts'
 import { logFault } from '../../../api/server/envelope.ts'
-import { type Database, statement } from '../../../database/database.ts'
+import { type Database, sql } from '../../../database/database.ts'
 import { Fault } from '../../../kernel/fault.ts'
 import type { Log } from '../../../kernel/log.ts'
 import type { Secrets } from '../../../kernel/secret.ts'
@@ -317,43 +317,31 @@ interface PayloadRow {
 /** A program that registers and never connects expires after a day; each grant extends the lifetime of its program. */
 const CLIENT_SECONDS = 86_400
 
-const UPSERT = statement(
-  'oauth_upsert',
-  `insert into oauth_object (model, digest, payload, grant_id, expires_at, origin)
+const UPSERT = sql('oauth_upsert')`insert into oauth_object (model, digest, payload, grant_id, expires_at, origin)
    values ($1, $2, $3, $4, now() + make_interval(secs => $5), $6)
-   on conflict (model, digest) do update set payload = excluded.payload, grant_id = excluded.grant_id, expires_at = excluded.expires_at`,
-)
+   on conflict (model, digest) do update set payload = excluded.payload, grant_id = excluded.grant_id, expires_at = excluded.expires_at`
 const LIVES = `(o.expires_at is null or o.expires_at > now())`
 const SELECT = `select o.payload, extract(epoch from o.consumed_at)::float8 as consumed, extract(epoch from o.expires_at - now())::float8 as left
    from oauth_object o`
-const FIND = statement('oauth_find', `${SELECT} where o.model = $1 and o.digest = $2 and ${LIVES}`)
+const FIND = sql('oauth_find')`${SELECT} where o.model = $1 and o.digest = $2 and ${LIVES}`
 // A grant is valid as long as the API key that represents it.
-const FIND_GRANT = statement(
-  'oauth_find_grant',
-  `${SELECT} join api_key k on k.grant_id = $3 where o.model = $1 and o.digest = $2 and ${LIVES}
-   and (k.revoked_at is null or k.revoked_at > now()) and (k.expires_at is null or k.expires_at > now())`,
-)
+const FIND_GRANT = sql('oauth_find_grant')`
+  ${SELECT} join api_key k on k.grant_id = $3 where o.model = $1 and o.digest = $2 and ${LIVES}
+   and (k.revoked_at is null or k.revoked_at > now()) and (k.expires_at is null or k.expires_at > now())`
 // Of two concurrent uses, only one finds the row unused.
-const CONSUME = statement(
-  'oauth_consume',
-  'update oauth_object set consumed_at = now() where model = $1 and digest = $2 and consumed_at is null returning 1',
-)
-const DESTROY = statement('oauth_destroy', 'delete from oauth_object where model = $1 and digest = $2')
-const REVOKE = statement('oauth_revoke', 'delete from oauth_object where grant_id = $1')
-const KEEP_CLIENT = statement(
-  'oauth_keep_client',
-  `update oauth_object set expires_at = greatest(expires_at, now() + make_interval(secs => $2))
-   where model in ('Client', 'ClientDocument') and digest = $1`,
-)
+const CONSUME = sql('oauth_consume')`
+  update oauth_object set consumed_at = now() where model = $1 and digest = $2 and consumed_at is null returning 1`
+const DESTROY = sql('oauth_destroy')`delete from oauth_object where model = $1 and digest = $2`
+const REVOKE = sql('oauth_revoke')`delete from oauth_object where grant_id = $1`
+const KEEP_CLIENT = sql('oauth_keep_client')`
+  update oauth_object set expires_at = greatest(expires_at, now() + make_interval(secs => $2))
+   where model in ('Client', 'ClientDocument') and digest = $1`
 /** A document is kept for 15 minutes while a consent is in progress, and after that as long as the grant. */
 const DOCUMENT_SECONDS = 900
-const KEEP_DOCUMENT = statement(
-  'oauth_keep_document',
-  `insert into oauth_object (model, digest, payload, expires_at)
+const KEEP_DOCUMENT = sql('oauth_keep_document')`insert into oauth_object (model, digest, payload, expires_at)
    values ('ClientDocument', $1, $2, now() + make_interval(secs => $3))
    on conflict (model, digest) do update set payload = excluded.payload,
-     expires_at = greatest(oauth_object.expires_at, excluded.expires_at)`,
-)
+     expires_at = greatest(oauth_object.expires_at, excluded.expires_at)`
 
 interface AdapterDeps {
   readonly database: Database

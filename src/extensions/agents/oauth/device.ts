@@ -2,7 +2,7 @@
 // person types it into the console, sees who asks, and consents. As with other connections, no value of a key exists
 // that anybody could copy: tokens stand for the connection, and it ends with the person's membership.
 import type { Keys } from '../../../admission/keys.ts'
-import { type Database, statement } from '../../../database/database.ts'
+import { type Database, sql } from '../../../database/database.ts'
 import type { Attempts } from '../../../identity/attempts.ts'
 import { Fault } from '../../../kernel/fault.ts'
 import { type Secrets, sign } from '../../../kernel/secret.ts'
@@ -35,20 +35,14 @@ export function createUserCodes(key: Buffer): (code: string) => string {
 
 const WAITS = `model = 'DeviceCode' and payload ->> 'userCode' = $1 and expires_at > now() and consumed_at is null
    and not payload ?| array['accountId', 'error', 'inFlight']`
-const FIND = statement(
-  'device_find',
-  `select payload ->> 'clientId' as client, payload #>> '{params,scope}' as scope, origin, created_at as at from oauth_object where ${WAITS}`,
-)
+const FIND = sql('device_find')`
+  select payload ->> 'clientId' as client, payload #>> '{params,scope}' as scope, origin, created_at as at from oauth_object where ${WAITS}`
 // Of two people, or two answers of one, only one finds it waiting.
-const CLAIM = statement(
-  'device_claim',
-  `update oauth_object set payload = payload || '{"inFlight": true}' where ${WAITS} returning 1`,
-)
-const FINISH = statement(
-  'device_finish',
-  `update oauth_object set payload = (payload - 'inFlight') || $2::jsonb, grant_id = $3 where model = 'DeviceCode' and payload ->> 'userCode' = $1
-   and consumed_at is null returning 1`,
-)
+const CLAIM = sql('device_claim')`
+  update oauth_object set payload = payload || '{"inFlight": true}' where ${WAITS} returning 1`
+const FINISH = sql('device_finish')`
+  update oauth_object set payload = (payload - 'inFlight') || $2::jsonb, grant_id = $3 where model = 'DeviceCode' and payload ->> 'userCode' = $1
+   and consumed_at is null returning 1`
 
 interface Waiting {
   client: string

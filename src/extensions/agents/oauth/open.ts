@@ -9,7 +9,7 @@ import { logFault } from '../../../api/server/envelope.ts'
 import type { WebServer } from '../../../api/server/server.ts'
 import { json, redirect, type WebRequest } from '../../../api/server/web.ts'
 import type { Changes } from '../../../database/changes.ts'
-import { type Database, statement } from '../../../database/database.ts'
+import { type Database, sql } from '../../../database/database.ts'
 import { pruneAll } from '../../../database/prune.ts'
 import { Fault } from '../../../kernel/fault.ts'
 import type { Log } from '../../../kernel/log.ts'
@@ -123,17 +123,12 @@ const CLIENTS_PER_HOUR = 2_000
  */
 const ADDRESS_PART = 100
 
-const REGISTERED = statement(
-  'oauth_registered',
-  `select count(*)::int as count, (count(*) filter (where origin = $1))::int as own
-   from oauth_object where model = 'Client' and created_at > now() - interval '1 hour'`,
-)
-const PRUNE = statement(
-  'oauth_prune',
-  `with gone as (
+const REGISTERED = sql('oauth_registered')`
+  select count(*)::int as count, (count(*) filter (where origin = $1))::int as own
+   from oauth_object where model = 'Client' and created_at > now() - interval '1 hour'`
+const PRUNE = sql('oauth_prune')`with gone as (
      delete from oauth_object where ctid = any(array(select ctid from oauth_object where expires_at < now() limit 5000)) returning 1
-   ) select count(*)::int as count from gone`,
-)
+   ) select count(*)::int as count from gone`
 
 /** Whether another program may register from this address. */
 async function mayRegister(database: Database, address: string): Promise<boolean> {

@@ -9,7 +9,7 @@ import type {
 import type { Audit, By } from '../../../database/audit.ts'
 import { openByAccount } from '../../../database/by-account.ts'
 import type { Changes } from '../../../database/changes.ts'
-import { type Database, type Queryable, statement } from '../../../database/database.ts'
+import { type Database, type Queryable, sql } from '../../../database/database.ts'
 import { Fault } from '../../../kernel/fault.ts'
 import { type Secrets, seal, unseal } from '../../../kernel/secret.ts'
 import { NEVER } from '../../../kernel/timers.ts'
@@ -65,28 +65,17 @@ const SAID_CHARS_MAX = 200
 /** Of a token whose end nobody said. */
 const UNSAID_LIFE_MS = 3_600_000
 
-const READ = statement(
-  'tool_connection_read',
-  `select id, person_id as person, server, url, connected_at as "connectedAt" from tool_connection where coalesce(account_id, '') = $1`,
-)
-const AT_ISSUER = statement('tool_connection_at', 'select id, sealed from tool_connection where issuer = $1 limit 1')
-const SEALED = statement('tool_connection_sealed', 'select sealed from tool_connection where id = $1')
-const RENEWED = statement(
-  'tool_connection_renewed',
-  'update tool_connection set sealed = $2 where id = $1 returning id',
-)
-const REMOVE = statement(
-  'tool_connection_remove',
-  `delete from tool_connection where coalesce(account_id, '') = $1 and coalesce(person_id, '') = $2 and server = $3 returning id, issuer, sealed`,
-)
-const LEAVE = statement(
-  'tool_connection_leave',
-  'delete from tool_connection where account_id = $1 and person_id = $2 returning id, server, sealed',
-)
-const STORE = statement(
-  'tool_connection_store',
-  'insert into tool_connection (id, account_id, person_id, server, url, issuer, sealed) values ($1, $2, $3, $4, $5, $6, $7)',
-)
+const READ = sql('tool_connection_read')`
+  select id, person_id as person, server, url, connected_at as "connectedAt" from tool_connection where coalesce(account_id, '') = $1`
+const AT_ISSUER = sql('tool_connection_at')`select id, sealed from tool_connection where issuer = $1 limit 1`
+const SEALED = sql('tool_connection_sealed')`select sealed from tool_connection where id = $1`
+const RENEWED = sql('tool_connection_renewed')`update tool_connection set sealed = $2 where id = $1 returning id`
+const REMOVE = sql('tool_connection_remove')`
+  delete from tool_connection where coalesce(account_id, '') = $1 and coalesce(person_id, '') = $2 and server = $3 returning id, issuer, sealed`
+const LEAVE = sql('tool_connection_leave')`
+  delete from tool_connection where account_id = $1 and person_id = $2 returning id, server, sealed`
+const STORE = sql('tool_connection_store')`
+  insert into tool_connection (id, account_id, person_id, server, url, issuer, sealed) values ($1, $2, $3, $4, $5, $6, $7)`
 
 interface Deps {
   readonly database: Database

@@ -5,7 +5,7 @@
 import type { CatalogStore } from '../../../catalog/store.ts'
 import type { Audit } from '../../../database/audit.ts'
 import type { Changes } from '../../../database/changes.ts'
-import { type Database, statement } from '../../../database/database.ts'
+import { type Database, sql } from '../../../database/database.ts'
 import { asFault, Fault } from '../../../kernel/fault.ts'
 import type { Log } from '../../../kernel/log.ts'
 import { NEVER } from '../../../kernel/timers.ts'
@@ -61,23 +61,15 @@ const LOOK = {
 } as const
 const ERROR_CHARS_MAX = 300
 
-const ALL = statement('tool_listing_all', 'select server, looked_at, seen_at, error, tools from tool_listing')
-const CLAIM = statement(
-  'tool_listing_claim',
-  `insert into tool_listing (server) values ($1) on conflict (server) do update set looked_at = now()
-   where tool_listing.looked_at < now() - interval '5 minutes' returning server`,
-)
-const SEEN = statement(
-  'tool_listing_seen',
-  `insert into tool_listing (server, seen_at, tools) values ($1, now(), $2)
-   on conflict (server) do update set looked_at = now(), seen_at = now(), error = null, tools = excluded.tools`,
-)
-const FAILED = statement(
-  'tool_listing_failed',
-  `insert into tool_listing (server, error) values ($1, $2)
-   on conflict (server) do update set looked_at = now(), error = excluded.error`,
-)
-const FORGET = statement('tool_listing_forget', 'delete from tool_listing where not server = any($1)')
+const ALL = sql('tool_listing_all')`select server, looked_at, seen_at, error, tools from tool_listing`
+const CLAIM = sql('tool_listing_claim')`
+  insert into tool_listing (server) values ($1) on conflict (server) do update set looked_at = now()
+   where tool_listing.looked_at < now() - interval '5 minutes' returning server`
+const SEEN = sql('tool_listing_seen')`insert into tool_listing (server, seen_at, tools) values ($1, now(), $2)
+   on conflict (server) do update set looked_at = now(), seen_at = now(), error = null, tools = excluded.tools`
+const FAILED = sql('tool_listing_failed')`insert into tool_listing (server, error) values ($1, $2)
+   on conflict (server) do update set looked_at = now(), error = excluded.error`
+const FORGET = sql('tool_listing_forget')`delete from tool_listing where not server = any($1)`
 
 interface ToolListingRow {
   server: string

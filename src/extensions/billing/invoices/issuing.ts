@@ -3,7 +3,7 @@
 // Numbers have no gaps for the same reason: the counter goes back with the transaction.
 import { hash } from 'node:crypto'
 import type { Audit, By } from '../../../database/audit.ts'
-import { type Database, type Queryable, statement } from '../../../database/database.ts'
+import { type Database, type Queryable, sql } from '../../../database/database.ts'
 import { DAY_MS, dayOfMs, formatDay } from '../../../kernel/calendar.ts'
 import { Fault } from '../../../kernel/fault.ts'
 import { asPage, asView, type Page, type Paging } from '../../../kernel/view.ts'
@@ -126,59 +126,37 @@ interface IssuingOptions {
   ) => Promise<{ readonly name: string; readonly details: Partial<BillingDetails> }>
 }
 
-const NEXT = statement(
-  'invoice_next',
-  `with next as (
+const NEXT = sql('invoice_next')`with next as (
      update invoice_counter set last = last + 1 where account_id = $1 and series = $2 and year = $3 returning last
    ), first as (
      insert into invoice_counter (account_id, series, year, last) select $1, $2, $3, 1 where not exists (select 1 from next)
      on conflict do nothing returning last
-   ) select last from next union all select last from first`,
-)
-const INSERT = statement(
-  'invoice_insert',
-  `insert into invoice (account_id, id, number, series, year, sequence, kind, payment_id, month, credits, corrects, currency, gross_minor, tax_minor, customer, issued_at, document, purse_id)
-   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, to_timestamp($16::double precision / 1000), $17, $18)`,
-)
-const OF_PAYMENT = statement(
-  'invoice_of_payment',
-  `select id, number, document, purse_id, (select coalesce(sum(n.gross_minor), 0)::bigint from invoice n where n.account_id = i.account_id and n.corrects = i.id) as credited
-   from invoice i where account_id = $1 and payment_id = $2 and kind = 'payment'`,
-)
+   ) select last from next union all select last from first`
+const INSERT = sql('invoice_insert')`
+  insert into invoice (account_id, id, number, series, year, sequence, kind, payment_id, month, credits, corrects, currency, gross_minor, tax_minor, customer, issued_at, document, purse_id)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, to_timestamp($16::double precision / 1000), $17, $18)`
+const OF_PAYMENT = sql('invoice_of_payment')`
+  select id, number, document, purse_id, (select coalesce(sum(n.gross_minor), 0)::bigint from invoice n where n.account_id = i.account_id and n.corrects = i.id) as credited
+   from invoice i where account_id = $1 and payment_id = $2 and kind = 'payment'`
 const COLUMNS = `account_id, purse_id, id, number, kind, payment_id, to_char(month, 'YYYY-MM') as month, corrects, currency, gross_minor, tax_minor, customer, issued_at`
-const ONE = statement(
-  'invoice_one',
-  `select ${COLUMNS} from invoice where account_id = $1 and id = $2 and purse_id is not distinct from $3`,
-)
-const LIST = statement(
-  'invoice_list',
-  `select ${COLUMNS} from invoice
+const ONE = sql('invoice_one')`
+  select ${COLUMNS} from invoice where account_id = $1 and id = $2 and purse_id is not distinct from $3`
+const LIST = sql('invoice_list')`select ${COLUMNS} from invoice
    where id < $1 and (purse_id is not null) = $8 and ($9::text is null or purse_id = $9) and ($3::text is null or account_id = $3) and ($4::text is null or kind = $4)
      and ($5::double precision is null or issued_at >= to_timestamp($5 / 1000)) and ($6::double precision is null or issued_at < to_timestamp($6 / 1000))
      and ($7::text is null or starts_with(lower(number), lower($7)) or strpos(lower(customer), lower($7)) > 0)
-   order by id desc limit $2`,
-)
+   order by id desc limit $2`
 
-const FIND = statement(
-  'invoice_find',
-  `select account_id, number, document from invoice
-   where id = $1 and (purse_id is not null) = $2 and ($3::text is null or account_id = $3) and ($4::text is null or purse_id = $4)`,
-)
-const FIND_FILE = statement(
-  'invoice_file',
-  'select pdf, sha256 from invoice_file where account_id = $1 and invoice_id = $2',
-)
+const FIND = sql('invoice_find')`select account_id, number, document from invoice
+   where id = $1 and (purse_id is not null) = $2 and ($3::text is null or account_id = $3) and ($4::text is null or purse_id = $4)`
+const FIND_FILE = sql('invoice_file')`select pdf, sha256 from invoice_file where account_id = $1 and invoice_id = $2`
 /** Of two processes that make it at once, the first is kept. */
-const PUT_FILE = statement(
-  'invoice_file_put',
-  'insert into invoice_file (account_id, invoice_id, pdf, sha256) values ($1, $2, $3, $4) on conflict do nothing',
-)
+const PUT_FILE = sql('invoice_file_put')`
+  insert into invoice_file (account_id, invoice_id, pdf, sha256) values ($1, $2, $3, $4) on conflict do nothing`
 /** In any order: those of one account that cannot be drawn keep back no others, and processes draw different ones. */
-const WITHOUT_FILE = statement(
-  'invoice_without_file',
-  `select id from invoice i where (purse_id is not null) = $2 and not exists (select 1 from invoice_file f where f.account_id = i.account_id and f.invoice_id = i.id)
-   order by random() limit $1`,
-)
+const WITHOUT_FILE = sql('invoice_without_file')`
+  select id from invoice i where (purse_id is not null) = $2 and not exists (select 1 from invoice_file f where f.account_id = i.account_id and f.invoice_id = i.id)
+   order by random() limit $1`
 
 interface ListRow {
   id: string

@@ -1,6 +1,6 @@
 // Reconciliation: every night payments are compared with the provider's list, the gateway's own and those by customers
 // of each account. A missed change is applied as if its event had arrived now. Every difference is stored.
-import { type Database, statement } from '../../../database/database.ts'
+import { type Database, sql } from '../../../database/database.ts'
 import type { Log } from '../../../kernel/log.ts'
 import { asPage, asView, type Page, type Paging } from '../../../kernel/view.ts'
 import { newId, type World } from '../../../kernel/world.ts'
@@ -68,27 +68,16 @@ const DIFFERENCES_MAX = 1_000
 
 const COLUMNS = 'account_id, id, provider, from_at, until_at, started_at, ended_at, checked, differences, failure'
 // One process a night.
-const BEGIN = statement(
-  'reconciliation_begin',
-  `insert into reconciliation (account_id, id, provider, from_at, until_at, night) values ($1, $2, $3, $4, $5, $6::date)
-   on conflict (account_id, night) do nothing returning 1`,
-)
-const END = statement(
-  'reconciliation_end',
-  `update reconciliation set ended_at = now(), checked = $3, differences = $4, failure = $5 where account_id = $1 and id = $2 returning ${COLUMNS}`,
-)
-const LAST = statement(
-  'reconciliation_last',
-  `select until_at from reconciliation where account_id = $1 and ended_at is not null and failure is null order by id desc limit 1`,
-)
-const LIST = statement(
-  'reconciliation_list',
-  `select ${COLUMNS} from reconciliation where account_id = $1 and id < $2 order by id desc limit $3`,
-)
-const KEEP_FEW = statement(
-  'reconciliation_prune',
-  `delete from reconciliation where started_at < now() - interval '400 days'`,
-)
+const BEGIN = sql('reconciliation_begin')`
+  insert into reconciliation (account_id, id, provider, from_at, until_at, night) values ($1, $2, $3, $4, $5, $6::date)
+   on conflict (account_id, night) do nothing returning 1`
+const END = sql('reconciliation_end')`
+  update reconciliation set ended_at = now(), checked = $3, differences = $4, failure = $5 where account_id = $1 and id = $2 returning ${COLUMNS}`
+const LAST = sql('reconciliation_last')`
+  select until_at from reconciliation where account_id = $1 and ended_at is not null and failure is null order by id desc limit 1`
+const LIST = sql('reconciliation_list')`
+  select ${COLUMNS} from reconciliation where account_id = $1 and id < $2 order by id desc limit $3`
+const KEEP_FEW = sql('reconciliation_prune')`delete from reconciliation where started_at < now() - interval '400 days'`
 
 export function createReconciliations(options: {
   readonly database: Database

@@ -4,7 +4,7 @@
 // with the hashes by which a receiver sees that none is missing or changed.
 import { createS3Client } from '../../../assets/s3.ts'
 import type { Audit, AuditLine, By } from '../../../database/audit.ts'
-import { type Database, statement } from '../../../database/database.ts'
+import { type Database, sql } from '../../../database/database.ts'
 import { signedHeaders, webhookSecret } from '../../../jobs/webhook.ts'
 import { createWorkTable, type Ending, type Work, type WorkRow } from '../../../jobs/work.ts'
 import { Fault } from '../../../kernel/fault.ts'
@@ -76,18 +76,15 @@ const ENDED = `sent_until = coalesce(e.ending ->> 'until', sent_until), sent = s
   sent_at = case when e.ending ? 'until' then now() else sent_at end,
   failures = case when e.ending ? 'error' then failures + 1 when e.ending ? 'until' then 0 else failures end,
   error = case when e.ending ? 'error' then e.ending ->> 'error' when e.ending ? 'until' then null else error end`
-const FIND = statement('audit_export_find', `select ${COLUMNS} from audit_export`)
-const LOCK = statement('audit_export_lock', `select ${COLUMNS} from audit_export for update`)
-const WAITING = statement('audit_export_waiting', 'select count(*)::int as count from audit where id > $1')
-const NEWEST = statement('audit_export_newest', `select coalesce(max(id), '') as id from audit`)
+const FIND = sql('audit_export_find')`select ${COLUMNS} from audit_export`
+const LOCK = sql('audit_export_lock')`select ${COLUMNS} from audit_export for update`
+const WAITING = sql('audit_export_waiting')`select count(*)::int as count from audit where id > $1`
+const NEWEST = sql('audit_export_newest')`select coalesce(max(id), '') as id from audit`
 // A new version takes the row away from a worker that sends to the place before: what it sends is sent again.
-const SET = statement(
-  'audit_export_set',
-  `insert into audit_export (sealed, wait_seconds, sent_until) values ($1, $2, $3)
+const SET = sql('audit_export_set')`insert into audit_export (sealed, wait_seconds, sent_until) values ($1, $2, $3)
    on conflict (account_id, id) do update set sealed = excluded.sealed, wait_seconds = excluded.wait_seconds, sent_until = excluded.sent_until,
-     version = audit_export.version + 1, lease_until = null, step_at = now(), failures = 0, error = null`,
-)
-const REMOVE = statement('audit_export_remove', `delete from audit_export returning ${COLUMNS}`)
+     version = audit_export.version + 1, lease_until = null, step_at = now(), failures = 0, error = null`
+const REMOVE = sql('audit_export_remove')`delete from audit_export returning ${COLUMNS}`
 const PLACE = 'audit_export|audit|sealed|1'
 
 export function createAuditExport(options: AuditExportOptions) {

@@ -1,5 +1,5 @@
 // Margins for finance: exact, by product, customer, vendor, month or label, from the sums by the day.
-import { type Database, statement } from '../../../database/database.ts'
+import { type Database, type Statement, sql } from '../../../database/database.ts'
 import { readSetting } from '../../../database/setting.ts'
 import { formatCredits, parseCredits } from '../../../kernel/credits.ts'
 import { invalid } from '../../../kernel/fault.ts'
@@ -41,37 +41,28 @@ const MARGINS = `sum(calls)::bigint as calls, sum(charged)::bigint as charged, s
 /** The filter, by the range and account, product and vendor. */
 const CHOSEN = `day >= ($1::timestamptz at time zone 'UTC')::date and day < ($2::timestamptz at time zone 'UTC')::date and not ${IS_TEST('account_id')}
      and ($3::text is null or account_id = $3) and ($4::text is null or product = $4) and ($5::text is null or vendor = $5)`
-const perGrouping = (make: (by: Stored) => ReturnType<typeof statement>) =>
-  Object.fromEntries(MARGIN_GROUPINGS.map((by) => [by, make(by)])) as Record<Stored, ReturnType<typeof statement>> // one for each
+const perGrouping = (make: (by: Stored) => Statement) =>
+  Object.fromEntries(MARGIN_GROUPINGS.map((by) => [by, make(by)])) as Record<Stored, Statement> // one for each
 const READ_MS = 60_000
-const GROUPED = perGrouping((by) =>
-  statement(
-    `margin_by_${by}`,
-    `select ${GROUPS[by]} as "group", ${MARGINS} from ${USAGE_DAYS} s where ${CHOSEN} group by 1`,
-    READ_MS,
-  ),
+const GROUPED = perGrouping(
+  (by) =>
+    sql(`margin_by_${by}`, READ_MS)`
+    select ${GROUPS[by]} as "group", ${MARGINS} from ${USAGE_DAYS} s where ${CHOSEN} group by 1`,
 )
 /** Unbilled costs belong to no customer. */
-const UNBILLED = perGrouping((by) =>
-  statement(
-    `margin_unbilled_${by}`,
-    `select ${GROUPS[by]} as "group", 0::bigint as calls, 0::bigint as charged, 0::bigint as costed, sum(cost)::bigint as cost, sum(cost)::bigint as unbilled
+const UNBILLED = perGrouping(
+  (by) =>
+    sql(`margin_unbilled_${by}`)`
+    select ${GROUPS[by]} as "group", 0::bigint as calls, 0::bigint as charged, 0::bigint as costed, sum(cost)::bigint as cost, sum(cost)::bigint as unbilled
      from (select product, vendor, cost, day, '' as account_id from unbilled_day) u
      where cost > 0 and day >= ($1::timestamptz at time zone 'UTC')::date and day < ($2::timestamptz at time zone 'UTC')::date
        and $3::text is null and ($4::text is null or product = $4) and ($5::text is null or vendor = $5) group by 1`,
-  ),
 )
-const LABELLED = statement(
-  'margin_label',
-  `select value as "group", ${MARGINS} from ${LABEL_DAYS} s where ${CHOSEN} and name = $6 group by 1 limit ${LABEL_VALUES_MAX + 1}`,
-  READ_MS,
-)
-const WHOLE = statement(
-  'margin_whole',
-  `select '' as "group", ${MARGINS} from ${USAGE_DAYS} s where ${CHOSEN} having count(*) > 0`,
-  READ_MS,
-)
-const NAMES = statement('margin_names', 'select id, name from account where id = any($1)')
+const LABELLED = sql('margin_label', READ_MS)`
+  select value as "group", ${MARGINS} from ${LABEL_DAYS} s where ${CHOSEN} and name = $6 group by 1 limit ${LABEL_VALUES_MAX + 1}`
+const WHOLE = sql('margin_whole', READ_MS)`
+  select '' as "group", ${MARGINS} from ${USAGE_DAYS} s where ${CHOSEN} having count(*) > 0`
+const NAMES = sql('margin_names')`select id, name from account where id = any($1)`
 
 /** All groups, the largest first; months in their order. */
 export async function readMargins(database: Database, filter: MarginFilter): Promise<MarginRow[]> {

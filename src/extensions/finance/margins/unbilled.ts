@@ -1,5 +1,5 @@
 // What no customer pays, by day, vendor and model.
-import { type Queryable, statement } from '../../../database/database.ts'
+import { type Queryable, sql } from '../../../database/database.ts'
 import { asView } from '../../../kernel/view.ts'
 import { type UnbilledRow, unbilledRow } from './views.ts'
 
@@ -21,10 +21,8 @@ export async function readUnbilled(
   return rows.map((row) => asView(unbilledRow, row))
 }
 
-const READ = statement(
-  'unbilled_read',
-  `select day::text as day, kind, vendor, product, model, nullif(credential, '') as credential, calls, input_tokens, output_tokens, cost
+const READ = sql('unbilled_read')`
+  select day::text as day, kind, vendor, product, model, nullif(credential, '') as credential, calls, input_tokens, output_tokens, cost
    from unbilled_day u
    where u.day >= $1::date and u.day <= $2::date and ($3::text is null or vendor = $3) and ($4::text is null or product = $4)
-   order by u.day desc, vendor, product, kind, model, u.credential offset $5 limit $6`,
-)
+   order by u.day desc, vendor, product, kind, model, u.credential offset $5 limit $6`

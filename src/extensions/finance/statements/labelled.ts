@@ -1,5 +1,5 @@
 // The usage of a statement by the values of a label.
-import { type Queryable, statement } from '../../../database/database.ts'
+import { type Queryable, sql } from '../../../database/database.ts'
 import { formatCredits } from '../../../kernel/credits.ts'
 import { LABEL_DAYS, USAGE_DAYS } from '../../../ledger/usage-sums.ts'
 import type { StatementLabel } from './views.ts'
@@ -12,9 +12,7 @@ const LISTED_MAX = 1_000
 const READ_MS = 60_000
 
 // Calls without the label are what the whole has beyond its values.
-const IN_STATEMENT = statement(
-  'label_statement',
-  `with labelled as (
+const IN_STATEMENT = sql('label_statement', READ_MS)`with labelled as (
      select value, sum(calls)::bigint as calls, sum(charged)::bigint as charged from ${LABEL_DAYS} l where account_id = $1 and ${IN_DAYS} and name = $4 group by 1
    ), whole as (
      select '' as value, coalesce(sum(calls), 0)::bigint as calls, coalesce(sum(charged), 0)::bigint as charged from ${USAGE_DAYS} d where account_id = $1 and ${IN_DAYS}
@@ -24,9 +22,7 @@ const IN_STATEMENT = statement(
        (select coalesce(sum(calls), 0)::bigint as calls, coalesce(sum(charged), 0)::bigint as charged from labelled) l where w.charged <> l.charged
    ), placed as (select of.*, row_number() over (order by charged desc, value) as place from of)
    select case when place <= ${LISTED_MAX} then value end as value, sum(calls)::bigint as calls, sum(charged)::bigint as charged, min(place) as place
-   from placed group by 1 order by 4`,
-  READ_MS,
-)
+   from placed group by 1 order by 4`
 
 export async function readStatementLabel(
   database: Queryable,

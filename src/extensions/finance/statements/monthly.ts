@@ -1,7 +1,7 @@
 // The monthly statement of an account: opening balance, top-ups, usage, corrections and closing balance. They come from
 // transfers, so they add up even if calls were pruned. A transfer belongs to the month in which its transaction began
 // (`at`), like its usage row and the hourly totals; `moved_at` may be a moment later.
-import { type Database, statement } from '../../../database/database.ts'
+import { type Database, sql } from '../../../database/database.ts'
 import { formatCredits } from '../../../kernel/credits.ts'
 import { IS_TEST } from '../../../kernel/test-account.ts'
 import type { Page, Paging } from '../../../kernel/view.ts'
@@ -40,22 +40,16 @@ const SUMS = `select a.id, a.name, ${BALANCE_AT('$2::timestamptz')} as opening, 
      select ${SUM('top_ups', `'grant', 'purchase', 'plan', 'code'`)}, ${SUM('corrections', `'takeback', 'correction', 'refund'`)}, ${SUM('settlement', `'payout', 'writeoff'`)}, ${SUM('expired', `'expiry'`)}
      from transfer t where ${IN_MONTH} and t.kind in (${GIVEN_KINDS})
    ) s`
-const ONE = statement('monthly_sums', `${SUMS} where a.id = $1`)
-const ALL = statement('monthly_all', `${SUMS} where a.id = any($1) order by a.id desc`)
-const ACCOUNTS = statement(
-  'monthly_accounts',
-  `select id from account where id < $1 and ledger is null and not ${IS_TEST('id')} and created_at < $2 order by id desc limit $3`,
-)
-const MOVEMENTS = statement(
-  'monthly_movements',
-  `select t.at, t.kind, t.amount, t.note from account a join transfer t on ${IN_MONTH} and t.kind in (${GIVEN_KINDS}) where a.id = $1 and t.amount <> 0 order by t.moved_at`,
-)
-const BY_PRODUCT = statement(
-  'monthly_products',
-  `select x.product, x.key_id, k.name, sum(x.calls)::int as calls, sum(x.charged)::bigint as charged from ${USAGE_DAYS} x left join api_key k on k.id = x.key_id
+const ONE = sql('monthly_sums')`${SUMS} where a.id = $1`
+const ALL = sql('monthly_all')`${SUMS} where a.id = any($1) order by a.id desc`
+const ACCOUNTS = sql('monthly_accounts')`
+  select id from account where id < $1 and ledger is null and not ${IS_TEST('id')} and created_at < $2 order by id desc limit $3`
+const MOVEMENTS = sql('monthly_movements')`
+  select t.at, t.kind, t.amount, t.note from account a join transfer t on ${IN_MONTH} and t.kind in (${GIVEN_KINDS}) where a.id = $1 and t.amount <> 0 order by t.moved_at`
+const BY_PRODUCT = sql('monthly_products')`
+  select x.product, x.key_id, k.name, sum(x.calls)::int as calls, sum(x.charged)::bigint as charged from ${USAGE_DAYS} x left join api_key k on k.id = x.key_id
    where x.account_id = $1 and ${IN_DAYS}
-   group by 1, 2, 3 having sum(x.charged) <> 0 order by 5 desc, 1, 2`,
-)
+   group by 1, 2, 3 having sum(x.charged) <> 0 order by 5 desc, 1, 2`
 
 interface ProductRow {
   product: string

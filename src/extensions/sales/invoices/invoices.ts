@@ -1,7 +1,7 @@
 // Invoices of the gateway's own sales: the issuer's details, and whom each account's are made out to.
 import { accountUnknown } from '../../../admission/accounts.ts'
 import type { Audit, By } from '../../../database/audit.ts'
-import { type Database, type Queryable, statement } from '../../../database/database.ts'
+import { type Database, type Queryable, sql } from '../../../database/database.ts'
 import { defineSetting } from '../../../database/setting.ts'
 import type { Branding } from '../../../identity/branding/branding.ts'
 import { type BrandingView, DEFAULT_NAME } from '../../../identity/branding/views.ts'
@@ -37,13 +37,11 @@ interface SettingsPatch {
   readonly monthly?: boolean | undefined
 }
 
-const DETAILS = statement('billing_details', 'select details from billing_details where account_id = $1')
-const PUT_DETAILS = statement(
-  'billing_details_put',
-  `insert into billing_details (account_id, details) select id, $2 from account where id = $1
-   on conflict (account_id) do update set details = excluded.details returning 1`,
-)
-const ACCOUNT = statement('invoice_account', 'select name from account where id = $1')
+const DETAILS = sql('billing_details')`select details from billing_details where account_id = $1`
+const PUT_DETAILS = sql('billing_details_put')`
+  insert into billing_details (account_id, details) select id, $2 from account where id = $1
+   on conflict (account_id) do update set details = excluded.details returning 1`
+const ACCOUNT = sql('invoice_account')`select name from account where id = $1`
 const SETTINGS = defineSetting({
   name: 'invoices',
   schema: invoiceSettings,

@@ -1,7 +1,7 @@
 // Invoices for a month: the credits that an account used and that neither a payment nor a gift covers, that is credits
 // that an operator added by hand (a top-up on account), as they are used. They are counted from the first month on and
 // what earlier invoices had is taken away, so that a month that was left out is in the next one.
-import { type Database, statement } from '../../../database/database.ts'
+import { type Database, sql } from '../../../database/database.ts'
 import { putSetting, readSetting } from '../../../database/setting.ts'
 import { dayOfMs, monthStart, parseDay } from '../../../kernel/calendar.ts'
 import { formatCredits } from '../../../kernel/credits.ts'
@@ -22,18 +22,12 @@ const EXPIRED_AT = (MOMENT: string) =>
 const UNPAID_AT = (MOMENT: string) =>
   `(coalesce((select sum(case when t.kind = 'grant' then t.amount else -t.amount end) from transfer t
       where t.account_id = a.id and t.kind in ('grant', 'takeback', 'payout', 'writeoff') and t.at < ${MOMENT}), 0) - ${EXPIRED_AT(MOMENT)} - ${BALANCE_AT(MOMENT)})`
-const UNPAID = statement(
-  'invoice_unpaid',
-  `select a.id, (greatest(${UNPAID_AT('$3::timestamptz')}, 0) - greatest(${UNPAID_AT('$2::timestamptz')}, 0)
+const UNPAID = sql('invoice_unpaid', 600_000)`
+  select a.id, (greatest(${UNPAID_AT('$3::timestamptz')}, 0) - greatest(${UNPAID_AT('$2::timestamptz')}, 0)
      - coalesce((select sum(i.credits) from invoice i where i.account_id = a.id and i.kind = 'month' and i.month >= ($2::timestamptz at time zone 'UTC')::date), 0))::bigint as credits
-   from account a where a.id > $1 and a.ledger is null and not ${IS_TEST('a.id')} and a.created_at < $3 order by a.id limit $4`,
-  600_000,
-)
-const LOCK = statement('invoice_month_lock', 'select pg_advisory_xact_lock(7046029264)')
-const IS_MADE = statement(
-  'invoice_month_made',
-  `select 1 from invoice where account_id = $1 and kind = 'month' and month = $2`,
-)
+   from account a where a.id > $1 and a.ledger is null and not ${IS_TEST('a.id')} and a.created_at < $3 order by a.id limit $4`
+const LOCK = sql('invoice_month_lock')`select pg_advisory_xact_lock(7046029264)`
+const IS_MADE = sql('invoice_month_made')`select 1 from invoice where account_id = $1 and kind = 'month' and month = $2`
 const DONE = 'invoiced-month'
 const PAGE = 200
 

@@ -3,7 +3,7 @@
 // time depends on whether an address is known here.
 import type { Accounts } from '../../../admission/accounts.ts'
 import type { By } from '../../../database/audit.ts'
-import { type Queryable, statement } from '../../../database/database.ts'
+import { type Queryable, sql } from '../../../database/database.ts'
 import { defineSetting } from '../../../database/setting.ts'
 import {
   type AskedMail,
@@ -102,25 +102,16 @@ const SETTINGS = defineSetting({
   object: 'system',
   noted: summaryOf,
 })
-const LOOK = statement(
-  'sign_up_look',
-  `select email, made_by from invite where digest = $1 and kind = 'sign-up' and expires_at > now()`,
-)
-const END_OTHERS = statement('sign_up_end', `delete from invite where kind = 'sign-up' and email = $1`)
-const TAKE_CREDITS = statement(
-  'starting_credit_take',
-  'insert into starting_credit (mailbox) values ($1) on conflict do nothing returning mailbox',
-)
-const ACCEPT_TERMS = statement('person_terms', 'update person set terms_version = $2, terms_at = now() where id = $1')
-const PENDING = statement(
-  'sign_up_pending',
-  `select encode(digest, 'hex') as id, email, created_at, expires_at from invite
-   where kind = 'sign-up' and made_by <> '${BY_VISITOR}' and expires_at > now() order by created_at desc limit 200`,
-)
-const WITHDRAW = statement(
-  'sign_up_withdraw',
-  `delete from invite where kind = 'sign-up' and encode(digest, 'hex') = $1 returning email`,
-)
+const LOOK = sql('sign_up_look')`
+  select email, made_by from invite where digest = $1 and kind = 'sign-up' and expires_at > now()`
+const END_OTHERS = sql('sign_up_end')`delete from invite where kind = 'sign-up' and email = $1`
+const TAKE_CREDITS = sql('starting_credit_take')`
+  insert into starting_credit (mailbox) values ($1) on conflict do nothing returning mailbox`
+const ACCEPT_TERMS = sql('person_terms')`update person set terms_version = $2, terms_at = now() where id = $1`
+const PENDING = sql('sign_up_pending')`select encode(digest, 'hex') as id, email, created_at, expires_at from invite
+   where kind = 'sign-up' and made_by <> '${BY_VISITOR}' and expires_at > now() order by created_at desc limit 200`
+const WITHDRAW = sql('sign_up_withdraw')`
+  delete from invite where kind = 'sign-up' and encode(digest, 'hex') = $1 returning email`
 
 export function createSignUp(deps: SignUpDeps) {
   const { database, world, audit, sessions, asked, publicUrl } = deps
