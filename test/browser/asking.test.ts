@@ -12,6 +12,7 @@ import { BY } from '../gateway.ts'
 import { started } from '../started.ts'
 import { until } from '../until.ts'
 import { rowAction, startConsole, type Visitor } from './console.ts'
+import { EXACT, enter, FIRST, goTo, inDialog, pick, press, see, seeRow, sight, steps, touch } from './steps.ts'
 
 let operator: Visitor
 let account = ''
@@ -43,12 +44,10 @@ async function choose(text: string, name = 'lines.jsonl'): Promise<void> {
 test('a file is checked by its lines before it is begun; then its lines are worked off and lead to their calls', async () => {
   const { page } = operator
   await operator.go(`/a/${batcher}/batches`)
-  await page.getByText('No batches yet').waitFor()
-  await page.getByRole('button', { name: 'New batch' }).first().click()
+  await steps(page, see('No batches yet'), press('New batch', FIRST))
   await choose(`${line('one')}\n${line('one')}\n{"custom_id":`)
   const problems = page.getByRole('table', { name: 'Problems' })
-  await problems.getByRole('row', { name: /2.*same "custom_id"/ }).waitFor()
-  await problems.getByRole('row', { name: /Line 3 is not a JSON object/ }).waitFor()
+  await steps(problems, seeRow(/2.*same "custom_id"/), seeRow(/Line 3 is not a JSON object/))
   assert.deepEqual(await home.violations(page), [])
   const { database } = home.gateway
   const [none] = await database.query<{ count: number }>({
@@ -62,8 +61,7 @@ test('a file is checked by its lines before it is begun; then its lines are work
   assert.equal(await page.getByText('Nothing is wrong').count(), 0)
 
   await choose(`${line('one')}\n${line('two', { content: '[[400]]' })}`)
-  await page.getByText(/^ ?Costs (about [\d.]+, )?at most [\d.]+ credits/).waitFor()
-  await page.getByRole('button', { name: 'Start 2 requests' }).click()
+  await steps(page, see(/^ ?Costs (about [\d.]+, )?at most [\d.]+ credits/), press('Start 2 requests'))
   await page.getByText('Completed').waitFor()
   await page
     .getByRole('table', { name: 'Failed lines' })
@@ -88,24 +86,15 @@ test('a batch that waits for a limit is cancelled at once, and files are deleted
   await operator.go(`/a/${batcher}/batches`)
   await page.getByRole('button', { name: 'New batch' }).first().click()
   await choose([1, 2, 3].map((at) => line(`slow ${at}`)).join('\n'), 'slow.jsonl')
-  await page.getByRole('button', { name: 'Start 3 requests' }).click()
-  await page.getByText('In progress').waitFor()
-  await page.getByRole('button', { name: 'Cancel' }).click()
-  await page.getByRole('button', { name: 'Cancel the batch' }).click()
-  await page.getByText('Cancelled', { exact: true }).waitFor()
-  await page
-    .getByRole('row', { name: /slow \d.*not started.*cancelled before/ })
-    .first()
-    .waitFor()
+  await steps(page, press('Start 3 requests'), see('In progress'), press('Cancel'), press('Cancel the batch'))
+  await steps(page, see('Cancelled', EXACT), seeRow(/slow \d.*not started.*cancelled before/, FIRST))
   await operator.go(`/a/${batcher}/batches`)
   await page
     .getByRole('table', { name: 'Files' })
     .getByRole('row', { name: /slow\.jsonl/ })
     .getByRole('button')
     .click()
-  await page.getByRole('menuitem', { name: 'Delete' }).click()
-  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
-  await page.getByRole('link', { name: 'File deleted' }).waitFor()
+  await steps(page, pick('Delete'), inDialog(press('Delete')), sight('link', 'File deleted'))
   assert.deepEqual(home.mishaps, [])
 })
 
@@ -117,32 +106,22 @@ test('an operator gives a model a price in batches, for a tier and for an extra,
   const dialog = page.getByRole('dialog')
   for (const extras of await dialog.getByText('Extras: tools').all()) await extras.click()
   for (const search of await dialog.getByLabel('Per web search').all()) await search.fill('1.5')
-  await dialog.getByRole('button', { name: 'Add a multiplier' }).click()
-  await dialog.getByRole('button', { name: 'Preview the change' }).click()
+  await steps(dialog, press('Add a multiplier'), press('Preview the change'))
   const times = dialog.getByLabel('Times', { exact: true })
   assert.equal(await times.getAttribute('aria-invalid'), 'true')
   await times.fill('2')
   await dialog.getByLabel('Batch multiplier').fill('0.5')
   assert.deepEqual(await home.violations(page), [])
-  await dialog.getByRole('button', { name: 'Preview the change' }).click()
-  await dialog
-    .getByRole('row', { name: /Per web search – 1\.5/ })
-    .first()
-    .waitFor()
-  await dialog.getByRole('button', { name: 'Apply' }).click()
+  await steps(dialog, press('Preview the change'), seeRow(/Per web search – 1\.5/, FIRST), press('Apply'))
   await page.getByText(/^New prices for/).waitFor()
   await operator.go(`/a/${batcher}/models/alpha-5.4`)
   const multipliers = page.getByRole('table', { name: 'Multipliers' })
-  await multipliers.getByRole('row', { name: 'service_tier priority 2' }).waitFor()
-  await multipliers.getByRole('row', { name: 'in batches 0.5' }).waitFor()
+  await steps(multipliers, seeRow('service_tier priority 2'), seeRow('in batches 0.5'))
   await page.getByRole('columnheader', { name: 'Per web search' }).waitFor()
   assert.deepEqual(await home.violations(page), [])
   await page.setViewportSize({ width: 390, height: 844 })
   await operator.go(`/a/${batcher}/usage`)
-  await page
-    .getByRole('button', { name: /^Batch …/ })
-    .first()
-    .waitFor()
+  await steps(page, sight('button', /^Batch …/, FIRST))
   assert.ok(((await page.evaluate('document.documentElement.scrollWidth')) as number) <= 390)
   await page.setViewportSize({ width: 1280, height: 720 })
 })
@@ -164,8 +143,7 @@ async function inSight(page: Page, selector: string): Promise<void> {
 test('the playground finds a model by a word, says the price that the gateway quotes, and shows what goes wrong', async () => {
   const { page } = operator
   await operator.go(`/a/${account}/playground/chat`)
-  await page.getByRole('button', { name: /^Model/ }).click()
-  await page.getByLabel('Search models').fill('haiku')
+  await steps(page, press(/^Model/), enter('Search models', 'haiku'))
   await page.keyboard.press('Enter')
   await page.getByRole('button', { name: /^Model.*Haiku/ }).waitFor()
 
@@ -185,16 +163,12 @@ test('the playground finds a model by a word, says the price that the gateway qu
   assert.ok(code.includes('A long story') && !code.includes(said.slice(0, 40)), 'a failed answer is not exported')
   await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click()
 
-  await page.getByRole('button', { name: 'New chat' }).click()
-  await page.getByText('Tools', { exact: true }).click()
-  await page.getByRole('button', { name: 'Insert an example' }).click()
-  await page.getByLabel('Message', { exact: true }).fill('How is the weather in Oslo?')
-  await page.getByRole('button', { name: 'Send' }).click()
+  await steps(page, press('New chat'), touch('Tools', EXACT), press('Insert an example'))
+  await steps(page, enter('Message', 'How is the weather in Oslo?', EXACT), press('Send'))
   await page.getByRole('button', { name: 'Send the result' }).waitFor()
   await inSight(page, '.tool-results')
 
-  await page.getByText('History (1)').click()
-  await page.getByRole('button', { name: /^A long story/ }).click()
+  await steps(page, touch('History (1)'), press(/^A long story/))
   await page.locator('.talk-log .turn-user').getByText('A long story').waitFor()
 })
 
@@ -229,10 +203,8 @@ test('a prompt is saved by name, found in another browser, and deleted', async (
   const { page } = operator
   await operator.go(`/a/${account}/playground/chat?model=alpha-5.4&message=Summarize+in+one+line`)
   await page.locator('summary', { hasText: 'System prompt' }).click()
-  await page.getByLabel('System prompt').fill('You write like a clerk.')
-  await page.getByRole('button', { name: 'Save prompt' }).click()
-  await page.getByRole('dialog').getByLabel('Name').fill('Clerk')
-  await page.getByRole('dialog').getByRole('button', { name: 'Save prompt' }).click()
+  await steps(page, enter('System prompt', 'You write like a clerk.'), press('Save prompt'))
+  await steps(page, inDialog(enter('Name', 'Clerk'), press('Save prompt')))
   await page
     .getByRole('region', { name: 'Saved prompts' })
     .getByRole('button', { name: 'Clerk', exact: true })
@@ -244,8 +216,7 @@ test('a prompt is saved by name, found in another browser, and deleted', async (
   const message = elsewhere.page.getByLabel('Message', { exact: true })
   assert.equal(await message.inputValue(), 'Summarize in one line')
   assert.equal(await elsewhere.page.getByLabel('System prompt').inputValue(), 'You write like a clerk.')
-  await elsewhere.page.getByRole('button', { name: /^Model.*Alpha 5\.4/ }).waitFor()
-  await elsewhere.page.getByRole('button', { name: 'Delete the prompt Clerk' }).click()
+  await steps(elsewhere.page, sight('button', /^Model.*Alpha 5\.4/), press('Delete the prompt Clerk'))
   await elsewhere.page.getByRole('button', { name: 'Clerk', exact: true }).waitFor({ state: 'detached' })
   await elsewhere.close()
 })
@@ -269,11 +240,9 @@ const PDF = Buffer.from('%PDF-1.4\n1 0 obj << /Type /Catalog >> endobj\ntrailer 
 test('three models answer the same question about a file side by side, with what each and all of them cost', async () => {
   const { page } = operator
   await operator.go(`/a/${account}/playground/compare`)
-  await page.getByRole('button', { name: 'Add a model' }).click()
-  await page.getByLabel('Search models').fill('opus')
+  await steps(page, press('Add a model'), enter('Search models', 'opus'))
   await page.keyboard.press('Enter')
-  await page.getByLabel('Question').fill('What is a hold?')
-  await page.getByText('Files', { exact: true }).click()
+  await steps(page, enter('Question', 'What is a hold?'), touch('Files', EXACT))
   const upload = page.locator('input[type=file]')
   await upload.setInputFiles({ name: 'virus.exe', mimeType: 'application/x-msdownload', buffer: Buffer.from('MZ') })
   await page.getByText(/Only images and PDFs/).waitFor()
@@ -293,8 +262,7 @@ test('three models answer the same question about a file side by side, with what
   await page.getByRole('button', { name: 'Ask all 3' }).click()
   // The last of them to answer decides.
   await page.getByRole('link', { name: 'Cost breakdown' }).nth(2).waitFor()
-  await page.getByText(/ credits, cheapest/).waitFor()
-  await page.getByText(/, fastest/).waitFor()
+  await steps(page, see(/ credits, cheapest/), see(/, fastest/))
   assert.equal(await page.getByRole('link', { name: 'Cost breakdown' }).count(), 3)
   for (const { messages } of bodies) {
     const [, file, text] = messages.at(-1)!.content
@@ -305,8 +273,7 @@ test('three models answer the same question about a file side by side, with what
   const receipts = await page.locator('.receipt > span').allTextContents()
   const cost = (text: string) => Number(/([\d.]+) credits/.exec(text)?.[1])
   assert.ok(Math.abs(cost(said) - receipts.map(cost).reduce((a, b) => a + b, 0)) < 0.0001, `${said}: ${receipts}`)
-  await page.getByRole('button', { name: 'Add a model' }).click()
-  await page.getByLabel('Search models').fill('haiku')
+  await steps(page, press('Add a model'), enter('Search models', 'haiku'))
   await page.keyboard.press('Enter')
   await page.getByRole('button', { name: 'Ask all 4' }).waitFor()
   assert.equal(await page.getByRole('button', { name: 'Add a model' }).count(), 0, 'four fit a screen')
@@ -317,9 +284,7 @@ test('what a failed call sent is kept when its owner wants it, read on its page,
   const id = await home.gateway.accounts.create({ name: 'Keeper', credits: 10_000_000n, limits: {} }, BY)
   const { key } = await home.gateway.keys.create(id, { name: 'kept' }, BY)
   await operator.go(`/a/${id}/keys`)
-  await page.getByRole('link', { name: 'Content logging' }).click()
-  await page.getByText('Nothing is stored.').waitFor()
-  await page.getByRole('button', { name: 'Turn on logging' }).click()
+  await steps(page, goTo('Content logging'), see('Nothing is stored.'), press('Turn on logging'))
   const dialog = page.getByRole('dialog')
   await dialog.getByText('All keys and the playground are stored, up to 64 KB of each, for 7 days').waitFor()
   await dialog.getByText('Members of Keeper and operators of the gateway can read them.').waitFor()
@@ -343,22 +308,16 @@ test('what a failed call sent is kept when its owner wants it, read on its page,
     .getByRole('region', { name: /^Request: POST/ })
     .getByText('You are a toll keeper.')
     .waitFor()
-  await page.getByRole('region', { name: `Answer: ${answer.status}` }).waitFor()
-  await page.getByRole('button', { name: 'Open in playground' }).click()
+  await steps(page, sight('region', `Answer: ${answer.status}`), press('Open in playground'))
   const message = page.getByLabel('Message')
   await message.waitFor()
   assert.equal(await message.inputValue(), 'Why did it fail? [[500]]')
   assert.equal(await page.getByLabel('Temperature').inputValue(), '0.5')
   await page.goBack()
-  await page.getByRole('button', { name: 'Delete' }).click()
-  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
-  await page.getByText('The recording of this call was deleted.').waitFor()
+  await steps(page, press('Delete'), inDialog(press('Delete')), see('The recording of this call was deleted.'))
   await page.getByRole('heading', { name: 'Content' }).waitFor({ state: 'detached' })
   await operator.go('/operator/audit?action=content.read')
-  await page
-    .getByRole('button', { name: /read the recorded content of the call req_/ })
-    .first()
-    .waitFor()
+  await steps(page, sight('button', /read the recorded content of the call req_/, FIRST))
 
   await operator.go(`/a/${id}/playground/social?endpoint=social%2Fusers%2F%7Bid%7D&id=2244994945`)
   const played = page.waitForResponse((response) => response.url().includes('/play/v1/social/users/2244994945'))
@@ -367,8 +326,7 @@ test('what a failed call sent is kept when its owner wants it, read on its page,
   await home.gateway.opened(extension).contents.flush()
   await page.evaluate('sessionStorage.clear()')
   await operator.go(`/a/${id}/usage/${playedId}`)
-  await page.getByRole('button', { name: 'Show request and answer' }).click()
-  await page.getByRole('button', { name: 'Open in playground' }).click()
+  await steps(page, press('Show request and answer'), press('Open in playground'))
   await page.getByText('GET /v1/social/users/{id}', { exact: true }).waitFor()
   assert.equal(
     await page.getByRole('textbox', { name: 'id' }).inputValue(),
@@ -376,10 +334,8 @@ test('what a failed call sent is kept when its owner wants it, read on its page,
     'also what stood in the path',
   )
   await operator.go(`/a/${id}/content-logging`)
-  await page.getByText('1 call can be read now.').waitFor()
-  await page.getByRole('button', { name: 'Turn off: All keys and the playground' }).click()
-  await page.getByRole('button', { name: 'Turn off and delete' }).click()
-  await page.getByText('Nothing is stored.').waitFor()
+  await steps(page, see('1 call can be read now.'), press('Turn off: All keys and the playground'))
+  await steps(page, press('Turn off and delete'), see('Nothing is stored.'))
 })
 
 test('a recording is uploaded, quoted by its length and written down, and a text is heard', async () => {
@@ -390,11 +346,9 @@ test('a recording is uploaded, quoted by its length and written down, and a text
   await page.getByLabel('Recording').setInputFiles(file)
   const quote = (await (await quoted).json()) as { data: { costAtMost: string } }
   assert.equal(quote.data.costAtMost, '0.03', 'three seconds')
-  await page.getByRole('button', { name: 'Transcribe', exact: true }).click()
-  await page.getByText(/"seconds":\s*3/).waitFor()
+  await steps(page, press('Transcribe', EXACT), see(/"seconds":\s*3/))
   await operator.go(`/a/${account}/playground/speech`)
-  await page.getByLabel('Text', { exact: true }).fill('The gate is open.')
-  await page.getByRole('button', { name: 'Speak' }).click()
+  await steps(page, enter('Text', 'The gate is open.', EXACT), press('Speak'))
   await page.getByLabel('Speech', { exact: true }).and(page.locator('audio')).waitFor()
   await page.waitForFunction(() => {
     const { document } = globalThis as unknown as {

@@ -10,6 +10,7 @@ import { BY } from '../gateway.ts'
 import { pluck } from '../lists.ts'
 import { until } from '../until.ts'
 import { applyChange, rowAction, startConsole, type TestConsole, type Visitor } from './console.ts'
+import { EXACT, enter, FIRST, goTo, hit, inDialog, pick, press, see, sight, steps, tick } from './steps.ts'
 
 const CLICKS_MAX = 12
 
@@ -59,8 +60,7 @@ test('a vendor never seen is tested, offered and chatted with, in at most 12 cli
   await click('link', 'Operator')
   await click('link', 'Vendors')
   await click('link', 'Add vendor')
-  await page.getByLabel('Name in the catalog').fill('newcomer')
-  await page.getByLabel('Base address').fill(`${stranger.url}/nothing-here`)
+  await steps(page, enter('Name in the catalog', 'newcomer'), enter('Base address', `${stranger.url}/nothing-here`))
   await page.getByLabel('Key', { exact: true }).fill('sk-pasted-0123456789abcdef') // the one paste
   await click('button', 'Test the vendor')
   // The address was wrong, the right one is suggested, and is a click away.
@@ -69,8 +69,7 @@ test('a vendor never seen is tested, offered and chatted with, in at most 12 cli
   await click('button', 'Test the vendor')
   await page.getByText(/It works\. plain-1 answers/).waitFor()
   await click('checkbox', 'plain-1')
-  await page.getByLabel('Cost of input, plain-1', { exact: true }).fill('100')
-  await page.getByLabel('Cost of output, plain-1', { exact: true }).fill('400')
+  await steps(page, enter('Cost of input, plain-1', '100', EXACT), enter('Cost of output, plain-1', '400', EXACT))
   await page.getByLabel('Markup').fill('1.5')
   assert.deepEqual(await home.violations(page), [])
   await click('button', 'Preview the change')
@@ -78,8 +77,7 @@ test('a vendor never seen is tested, offered and chatted with, in at most 12 cli
   await page.getByRole('dialog').getByText('NEWCOMER_API_KEY is stored encrypted.').waitFor()
   await click('button', 'Apply')
   await page.getByText(/models and data endpoints are still simulated, such as alpha-5\.4/).waitFor()
-  await page.getByRole('button', { name: 'No longer offer them' }).click()
-  await page.getByRole('dialog').getByText('alpha-5.4 is switched off.').waitFor()
+  await steps(page, press('No longer offer them'), inDialog(see('alpha-5.4 is switched off.')))
   await page.getByRole('button', { name: 'Back to editing' }).click()
   await click('link', 'Try plain-1')
   await page.getByLabel('Message', { exact: true }).fill('Hello')
@@ -99,8 +97,7 @@ test('whoever would sell below cost is told so before it is applied, and the but
   await operator.go('/operator/vendors/new')
   await page.getByRole('radio', { name: 'Anthropic', exact: true }).check()
   await page.getByLabel('Base address').fill(`${stranger.url}/anthropic`)
-  await page.getByLabel('Key', { exact: true }).fill('sk-pasted-0123456789abcdef')
-  await page.getByRole('button', { name: 'Test the vendor' }).click()
+  await steps(page, enter('Key', 'sk-pasted-0123456789abcdef', EXACT), press('Test the vendor'))
   // The vendor does not list it, so that it is not ticked by itself.
   const row = page.getByRole('row', { name: /claude-fable-5/ }).first()
   const fable = row.getByRole('checkbox', { name: 'claude-fable-5', exact: true })
@@ -112,12 +109,9 @@ test('whoever would sell below cost is told so before it is applied, and the but
   const dialog = page.getByRole('dialog')
   await dialog.getByText(/beta-fable-5, route 1 .* costs more than it is sold for/).waitFor()
   assert.equal(await dialog.getByRole('button', { name: 'Apply', exact: true }).count(), 0)
-  await dialog.getByRole('button', { name: 'Apply, and sell below cost' }).waitFor()
-  await dialog.getByRole('button', { name: 'Back to editing' }).click()
-  await page.getByLabel('Markup').fill('1.2')
-  await page.getByRole('button', { name: 'Preview the change' }).click()
-  await dialog.getByRole('button', { name: 'Apply', exact: true }).waitFor()
-  await dialog.getByRole('button', { name: 'Back to editing' }).click()
+  await steps(dialog, sight('button', 'Apply, and sell below cost'), press('Back to editing'))
+  await steps(page, enter('Markup', '1.2'), press('Preview the change'))
+  await steps(dialog, sight('button', 'Apply', EXACT), press('Back to editing'))
   assert.deepEqual(home.mishaps, [])
 })
 
@@ -173,8 +167,7 @@ test('a model is no longer offered once that was seen, and is offered again by U
   await applyChange(page)
   await page.getByText(/ is no longer offered\./).waitFor()
   assert.equal(isOffered(), false)
-  await page.getByRole('button', { name: 'Undo' }).click()
-  await page.getByText(/^Version \d+ is undone/).waitFor()
+  await steps(page, press('Undo'), see(/^Version \d+ is undone/))
   assert.equal(isOffered(), true)
 })
 
@@ -193,8 +186,7 @@ test('routes are put in another order by keyboard and by drag, one is switched o
   await dialog.getByText('Route 1: its cost is not known.').waitFor()
   assert.deepEqual(await home.violations(page), [])
   await dialog.getByRole('button', { name: 'Move route 2 up' }).press('Enter')
-  await dialog.getByLabel('Model name at the vendor').first().fill('gpt-5.4-mini')
-  await dialog.getByRole('switch', { name: 'Use route 2' }).click()
+  await steps(dialog, enter('Model name at the vendor', 'gpt-5.4-mini', FIRST), hit('switch', 'Use route 2'))
   await saveRoutes(page)
   const saved = () => home.gateway.catalog.current.input.models['alpha-5.4']?.routes ?? []
   assert.deepEqual(
@@ -251,11 +243,9 @@ test('one call of a hundred is sent to a route, and policy and stickiness are ch
 test('a vendor gets a second credential, which is shown with its weight and state, and is taken away again', async () => {
   const { page } = operator
   await operator.go('/operator/vendors')
-  await page.getByRole('link', { name: 'newcomer' }).click()
-  await page.getByRole('button', { name: 'Add another credential' }).click()
+  await steps(page, goTo('newcomer'), press('Add another credential'))
   const dialog = page.getByRole('dialog')
-  await dialog.getByLabel('Name').fill('NEWCOMER_SECOND')
-  await dialog.getByLabel('Value').fill('sk-second-0123456789wxyz')
+  await steps(dialog, enter('Name', 'NEWCOMER_SECOND'), enter('Value', 'sk-second-0123456789wxyz'))
   await dialog.getByLabel('Weight').fill('4')
   assert.deepEqual(await home.violations(page), [])
   await dialog.getByRole('button', { name: 'Add' }).click()
@@ -268,8 +258,7 @@ test('a vendor gets a second credential, which is shown with its weight and stat
     { name: 'NEWCOMER_SECOND', weight: 4 },
   ])
   assert.ok(!(await page.content()).includes('sk-second'))
-  await page.getByRole('button', { name: 'Actions for NEWCOMER_SECOND' }).click()
-  await page.getByRole('menuitem', { name: 'Remove' }).click()
+  await steps(page, press('Actions for NEWCOMER_SECOND'), pick('Remove'))
   await dialog.getByRole('button', { name: 'Remove' }).click()
   await table.getByText('…wxyz').waitFor({ state: 'detached' })
   assert.equal(home.gateway.catalog.current.input.vendors.newcomer?.credential, 'NEWCOMER_API_KEY')
@@ -283,17 +272,12 @@ test('an account stores its own key at a vendor that takes them, sees its fee, a
   document.vendors.newcomer = { ...vendor, byokFee: { call: '0.01', share: '0.05' } }
   await home.gateway.catalog.apply(document, BY, '')
   await operator.go(`/a/${account}/keys`)
-  await page.getByText('0.01 credits a call + 5 % of the price').waitFor()
-  await page.getByRole('button', { name: 'Actions for newcomer' }).click()
-  await page.getByRole('menuitem', { name: 'Store a key' }).click()
+  await steps(page, see('0.01 credits a call + 5 % of the price'), press('Actions for newcomer'), pick('Store a key'))
   const dialog = page.getByRole('dialog')
-  await dialog.getByLabel('Key', { exact: true }).fill('sk-mine-0123456789mine')
-  await dialog.getByLabel('Use the gateway’s credential if it fails').check()
+  await steps(dialog, enter('Key', 'sk-mine-0123456789mine', EXACT), tick('Use the gateway’s credential if it fails'))
   assert.deepEqual(await home.violations(page), [])
   await dialog.getByRole('button', { name: 'Test and store' }).click()
-  await page.getByText('newcomer accepts the key.').waitFor()
-  await page.getByText('…mine').waitFor()
-  await page.getByText('The gateway’s credential, at the price').waitFor()
+  await steps(page, see('newcomer accepts the key.'), see('…mine'), see('The gateway’s credential, at the price'))
   assert.deepEqual(await home.violations(page), [])
   assert.ok(!(await page.content()).includes('sk-mine'))
   // When the vendor moves, the key is not sent to its new address.
@@ -311,8 +295,7 @@ test('an account stores its own key at a vendor that takes them, sees its fee, a
   assert.deepEqual(await home.violations(page), [])
   await movedTo(vendor.baseUrl)
   await row.getByText('In use').waitFor()
-  await page.getByRole('button', { name: 'Actions for newcomer' }).click()
-  await page.getByRole('menuitem', { name: 'Remove' }).click()
+  await steps(page, press('Actions for newcomer'), pick('Remove'))
   await dialog.getByRole('button', { name: 'Remove' }).click()
   await page.getByText('…mine').waitFor({ state: 'detached' })
   assert.deepEqual(home.mishaps, [])
@@ -338,8 +321,7 @@ test('list prices are compared, chosen and applied as one version', async () => 
   assert.equal(await large.isChecked(), true)
   assert.equal(await page.getByRole('checkbox', { name: 'mistral-small-latest' }).isChecked(), false)
   assert.deepEqual(await home.violations(page), [])
-  await page.getByRole('button', { name: 'Apply 1 row' }).click()
-  await page.getByText(`Saved as version ${version + 1}.`).waitFor()
+  await steps(page, press('Apply 1 row'), see(`Saved as version ${version + 1}.`))
   await large.waitFor({ state: 'detached' })
   const { routes, pricing } = home.gateway.catalog.current.input.models['mistral-large-latest']!
   assert.deepEqual(routes[0]?.cost?.tiers, [{ input: '50', cachedInput: '5', output: '150' }])

@@ -9,6 +9,7 @@ import { BY, OPERATOR_TOKEN, SECRET } from '../gateway.ts'
 import { started } from '../started.ts'
 import { PASSWORD, rowAction, startConsole, type Visitor } from './console.ts'
 import { videoLoaded } from './pages.ts'
+import { EXACT, enter, FIRST, goTo, inDialog, pick, press, see, seeRow, sight, steps, tick } from './steps.ts'
 
 const EMAIL = 'op@example.com'
 
@@ -40,22 +41,15 @@ test('the link that the first start prints makes the operator’s login, once', 
   await page.goto(link)
   await page.getByLabel('Email').fill(EMAIL)
   await page.locator('input[name=password]').fill(PASSWORD)
-  await page.getByLabel('Password again').fill(PASSWORD)
-  await page.getByRole('button', { name: 'Create the operator’s login' }).click()
-  await page.getByRole('heading', { name: 'Home' }).waitFor()
-  await page.getByText('Connect a real vendor').waitFor()
-  await page.getByRole('link', { name: 'Accounts', exact: true }).first().click()
-  await page
-    .getByRole('link', { name: /First account/ })
-    .first()
-    .waitFor()
+  await steps(page, enter('Password again', PASSWORD), press('Create the operator’s login'), sight('heading', 'Home'))
+  await steps(page, see('Connect a real vendor'), goTo('Accounts', { ...EXACT, ...FIRST }))
+  await steps(page, sight('link', /First account/, FIRST))
 
   const late = await home.visitor()
   await late.page.goto(link)
   await late.page.getByLabel('Email').fill('thief@example.com')
   await late.page.locator('input[name=password]').fill(PASSWORD)
-  await late.page.getByLabel('Password again').fill(PASSWORD)
-  await late.page.getByRole('button', { name: 'Create the operator’s login' }).click()
+  await steps(late.page, enter('Password again', PASSWORD), press('Create the operator’s login'))
   await late.page.locator('.fault').waitFor()
   assert.match(late.page.url(), /\/setup/)
   await late.close()
@@ -66,21 +60,16 @@ test('signing out and in again leads back to the page that was asked for', async
   await page.getByRole('button', { name: 'Sign out' }).locator('visible=true').first().click()
   await page.getByRole('heading', { name: /Sign in/ }).waitFor()
   await page.goto(`${home.url}/console/a/${account}/keys`)
-  await page.getByLabel('Email').fill(EMAIL)
-  await page.getByLabel('Password').fill('not the password at all')
-  await page.getByRole('button', { name: 'Sign in' }).click()
-  await page.getByText('The email address or the password is not right.').waitFor()
-  await page.getByLabel('Password').fill(PASSWORD)
-  await page.getByRole('button', { name: 'Sign in' }).click()
-  await page.getByRole('heading', { name: 'Keys' }).waitFor()
+  await steps(page, enter('Email', EMAIL), enter('Password', 'not the password at all'), press('Sign in'))
+  await steps(page, see('The email address or the password is not right.'), enter('Password', PASSWORD))
+  await steps(page, press('Sign in'), sight('heading', 'Keys'))
   assert.equal(new URL(page.url()).pathname, `/console/a/${account}/keys`)
 })
 
 test('a key is shown once and stays nowhere in the browser', async () => {
   const { page, context } = operator
   await operator.go(`/a/${account}/keys?new=1`)
-  await page.getByLabel('Name').fill('website')
-  await page.getByRole('dialog').getByRole('button', { name: 'Create key' }).click()
+  await steps(page, enter('Name', 'website'), inDialog(press('Create key')))
   key = (await page.getByTestId('key-value').textContent()) ?? ''
   assert.match(key, /^tg_live_\w{30,}$/)
   assert.equal((await home.call('/v1/models', key)).status, 200)
@@ -125,8 +114,7 @@ test('a key for a coding agent takes two clicks, and a coding agent can work wit
   }
   await page.getByRole('tab', { name: 'Codex' }).click()
   await page.getByRole('region', { name: '.codex/config.toml' }).getByText(`${home.url}/mcp`).waitFor()
-  await page.getByRole('button', { name: 'I have copied it' }).click()
-  await page.getByRole('row', { name: /coding agent/ }).waitFor()
+  await steps(page, press('I have copied it'), seeRow(/coding agent/))
 })
 
 test('a key for data tools says that it calls no model, and comes with the address of the tools alone', async () => {
@@ -141,22 +129,18 @@ test('a key for data tools says that it calls no model, and comes with the addre
   assert.equal(mine.data.key.limits.spendPerDay, '5')
   await page.getByRole('region', { name: 'Claude Code' }).getByText(`${home.url}/mcp`).waitFor()
   assert.equal(await page.getByText('Use it with a coding agent').count(), 0)
-  await page.getByRole('button', { name: 'I have copied it' }).click()
-  await page.getByRole('row', { name: /data tools/ }).waitFor()
+  await steps(page, press('I have copied it'), seeRow(/data tools/))
 })
 
 test('a test key is made with a tick, and its balance refilled with a click', async () => {
   const { page } = operator
   await operator.go(`/a/${account}/keys?new=1`)
-  await page.getByLabel('Name').fill('pipeline')
-  await page.getByLabel(/^Test key/).check()
-  await page.getByRole('dialog').getByRole('button', { name: 'Create key' }).click()
+  await steps(page, enter('Name', 'pipeline'), tick(/^Test key/), inDialog(press('Create key')))
   const value = (await page.getByTestId('key-value').textContent()) ?? ''
   assert.match(value, /^tg_test_\w{38}$/)
   const body = { model: 'alpha-5.4', messages: [{ role: 'user', content: 'Hello' }], max_completion_tokens: 20 }
   assert.equal((await home.call('/v1/chat/completions', value, body)).status, 200)
-  await page.getByRole('button', { name: 'I have copied it' }).click()
-  await page.getByRole('row', { name: /pipeline.*Test/ }).waitFor()
+  await steps(page, press('I have copied it'), seeRow(/pipeline.*Test/))
   await page.getByTestId('test-balance').getByRole('button', { name: 'Refill' }).click()
   await page.getByTestId('test-balance').getByText('1,000 credits').waitFor()
   await operator.go(`/a/${account}/usage?test=true`)
@@ -174,8 +158,7 @@ test('a chat streams into the playground, and its charge is in the usage, its co
   )
   const answered = page.waitForResponse((response) => response.url().includes('/play/v1/chat-completions'))
   // A pace at which a quick machine cannot bring the whole answer in one piece.
-  await page.getByLabel('Message', { exact: true }).fill('What does a gateway do? [[slow=10]]')
-  await page.getByRole('button', { name: 'Send' }).click()
+  await steps(page, enter('Message', 'What does a gateway do? [[slow=10]]', EXACT), press('Send'))
   assert.match((await answered).headers()['content-type'] ?? '', /^text\/event-stream/)
   await page.getByRole('link', { name: 'Cost breakdown' }).waitFor()
   const seen = (await page.evaluate('new Set(window.seen).size')) as number
@@ -184,8 +167,7 @@ test('a chat streams into the playground, and its charge is in the usage, its co
   const charged = /([\d.]+) credits/.exec((await page.locator('.receipt').textContent()) ?? '')?.[1]
   assert.ok(charged && Number(charged) > 0, 'the receipt names the charge')
 
-  await page.getByRole('link', { name: 'Cost breakdown' }).click()
-  await page.getByText('How the charge was calculated').waitFor()
+  await steps(page, goTo('Cost breakdown'), see('How the charge was calculated'))
   assert.ok(((await page.locator('.sum').textContent()) ?? '').includes(charged))
 
   await operator.go(`/a/${account}/usage`)
@@ -206,8 +188,7 @@ test('a chat streams into the playground, and its charge is in the usage, its co
 test('an image is made and shown', async () => {
   const { page } = operator
   await operator.go(`/a/${account}/playground/image`)
-  await page.getByLabel('Prompt').fill('A lighthouse at dusk, watercolour')
-  await page.getByRole('button', { name: 'Generate image' }).click()
+  await steps(page, enter('Prompt', 'A lighthouse at dusk, watercolour'), press('Generate image'))
   const picture = page.locator('.picture img')
   await picture.waitFor()
   await picture.evaluate((image) => (image as unknown as { decode(): Promise<void> }).decode())
@@ -217,8 +198,7 @@ test('an image is made and shown', async () => {
 test('a video job runs to its player', async () => {
   const { page } = operator
   await operator.go(`/a/${account}/playground/video`)
-  await page.getByLabel('Prompt').fill('A paper boat drifts down a stream')
-  await page.getByRole('button', { name: 'Generate video' }).click()
+  await steps(page, enter('Prompt', 'A paper boat drifts down a stream'), press('Generate video'))
   await videoLoaded(page)
   assert.ok(((await page.evaluate('document.querySelector("video").duration')) as number) > 0)
 
@@ -231,8 +211,7 @@ test('an analytics endpoint is a form, and its answer a chart', async () => {
   const { page } = operator
   await operator.go(`/a/${account}/playground/analytics?endpoint=siteanalytics%2Fwebsites%2Fvisits%2Ftrend`)
   await page.getByRole('textbox', { name: 'keys' }).fill('example.com')
-  await page.getByRole('button', { name: 'Run' }).click()
-  await page.getByRole('tab', { name: 'Chart' }).waitFor()
+  await steps(page, press('Run'), sight('tab', 'Chart'))
   const drawn = page.getByRole('tabpanel').locator('svg path, svg polyline')
   await drawn.first().waitFor()
   assert.ok((await drawn.first().boundingBox())!.width > 100)
@@ -250,23 +229,16 @@ test('an operator sees a new price beside the old one, its cost and margin, appl
   assert.deepEqual(await home.violations(page), [])
   assert.equal(home.gateway.catalog.current.version, version, 'nothing applies before it has been seen')
   await dialog.getByRole('button', { name: 'Apply' }).click()
-  await page.getByText('New prices for Alpha 5.4 apply now.').waitFor()
-  await page.getByRole('button', { name: 'Undo' }).click()
-  await page.getByText(/^Version \d+ is undone/).waitFor()
+  await steps(page, see('New prices for Alpha 5.4 apply now.'), press('Undo'), see(/^Version \d+ is undone/))
   const priceNow = () => home.gateway.catalog.current.document.models['alpha-5.4']?.pricing.tiers[0]?.input
   assert.notEqual(formatCredits(priceNow()!), '251')
   // A version opens, and shows the same table.
   await operator.go('/operator/catalog/versions')
-  await page.getByRole('button', { name: `Version ${version + 1}`, exact: true }).click()
-  await page
-    .getByRole('dialog')
-    .getByRole('row', { name: /Input, per million tokens \d+ 251/ })
-    .waitFor()
+  await steps(page, press(`Version ${version + 1}`, EXACT), inDialog(seeRow(/Input, per million tokens \d+ 251/)))
   assert.deepEqual(await home.violations(page), [])
   await operator.go('/operator/catalog')
   await rowAction(page, 'Price', 'Alpha 5.4')
-  await page.getByLabel('Input, per million tokens').first().fill('251')
-  await page.getByRole('button', { name: 'Preview the change' }).click()
+  await steps(page, enter('Input, per million tokens', '251', FIRST), press('Preview the change'))
   await dialog.getByRole('button', { name: 'Apply' }).click()
   await page.getByText('New prices for Alpha 5.4 apply now.').waitFor()
   await operator.go(`/a/${account}/models/alpha-5.4`)
@@ -280,9 +252,7 @@ test('an operator sees a new price beside the old one, its cost and margin, appl
 test('a revoked key is refused at once', async () => {
   const { page } = operator
   await operator.go(`/a/${account}/keys`)
-  await page.getByRole('button', { name: 'Actions for website' }).click()
-  await page.getByRole('menuitem', { name: 'Revoke' }).click()
-  await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
+  await steps(page, press('Actions for website'), pick('Revoke'), inDialog(press('Revoke')))
   await page
     .getByRole('row', { name: /website/ })
     .getByText('Revoked')

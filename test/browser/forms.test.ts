@@ -9,6 +9,7 @@ import { started } from '../started.ts'
 import { startConsole, type Visitor } from './console.ts'
 import { pagesOf, settled } from './pages.ts'
 import { askInBatch } from './seed.ts'
+import { press, steps } from './steps.ts'
 
 const REFUSED = 'must be something else.'
 const FIELDS = ':is(input:not([type=checkbox], [type=radio], [type=file], [role=combobox]), textarea):enabled:visible'
@@ -192,8 +193,7 @@ test('a day is typed, or chosen from a month by the pointer or by keys', async (
   assert.equal(await from.inputValue(), '2026-02-22')
   await page.setViewportSize({ width: 390, height: 844 })
   await open.click()
-  await month.getByRole('button', { name: 'Month after' }).click()
-  await month.getByRole('button', { name: /^3 Mar/ }).click()
+  await steps(month, press('Month after'), press(/^3 Mar/))
   await at('2026-03-03')
   assert.deepEqual(home.mishaps, [])
 })

@@ -7,6 +7,7 @@ import { BY } from '../gateway.ts'
 import { CLIENT_ID, CLIENT_SECRET, startProvider } from '../login-provider.ts'
 import { started } from '../started.ts'
 import { addPasskeyDevice, PASSWORD, startConsole, type Visitor } from './console.ts'
+import { EXACT, enter, FIRST, inDialog, press, see, select, steps } from './steps.ts'
 
 const OPERATOR = 'op@example.com'
 
@@ -26,8 +27,7 @@ before(async () => {
   await page.goto(`${base}/setup#token=${await home.gateway.people.openSetup()}`)
   await page.getByLabel('Email').fill(OPERATOR)
   await page.locator('input[name=password]').fill(PASSWORD)
-  await page.getByLabel('Password again').fill(PASSWORD)
-  await page.getByRole('button', { name: 'Create the operator’s login' }).click()
+  await steps(page, enter('Password again', PASSWORD), press('Create the operator’s login'))
   await page.waitForURL((url) => !url.pathname.endsWith('/setup'))
 })
 
@@ -41,14 +41,10 @@ test('from single sign-on to a first call, by a person who did not exist before'
   await page.goto(`${base}/operator/login`)
   await button(page, 'Add a login provider').click()
   const dialog = page.getByRole('dialog')
-  await dialog.getByLabel('Name', { exact: true }).fill('Example Corp')
-  await dialog.getByLabel('Id', { exact: true }).fill('corp')
-  await dialog.getByLabel('Issuer').fill(corp.issuer)
-  await dialog.getByLabel('Client id').fill(CLIENT_ID)
-  await dialog.getByLabel('Client secret').fill(CLIENT_SECRET)
+  await steps(dialog, enter('Name', 'Example Corp', EXACT), enter('Id', 'corp', EXACT), enter('Issuer', corp.issuer))
+  await steps(dialog, enter('Client id', CLIENT_ID), enter('Client secret', CLIENT_SECRET))
   await dialog.getByLabel('Domains').fill(`corp.example ${account} member`)
-  await dialog.getByLabel('Groups', { exact: true }).fill('night shift = support')
-  await dialog.getByRole('button', { name: 'Save' }).click()
+  await steps(dialog, enter('Groups', 'night shift = support', EXACT), press('Save'))
   await dialog.waitFor({ state: 'detached' })
   await page.getByText('corp.example').first().waitFor()
   await button(page, 'Test').click()
@@ -66,9 +62,7 @@ test('from single sign-on to a first call, by a person who did not exist before'
   await nora.getByRole('heading', { name: 'Keys', exact: true }).waitFor()
   assert.equal(nora.url(), `${base}/a/${account}/keys`)
   await nora.goto(`${base}/a/${account}/keys?new=1`)
-  await nora.getByLabel('Name').fill('first')
-  await nora.getByRole('dialog').getByRole('button', { name: 'Create key' }).click()
-  await nora.getByText('Your new key').waitFor()
+  await steps(nora, enter('Name', 'first'), inDialog(press('Create key')), see('Your new key'))
   const key = (await nora.getByTestId('key-value').textContent()) ?? ''
   const call = await fetch(`${home.url}/v1/chat/completions`, {
     method: 'POST',
@@ -119,10 +113,7 @@ test('a token is shown once, works and is revoked; a changed role is felt', asyn
   await page.getByText('It is shown once.').waitFor()
   const token = /tg_acc_[\w-]{43}/.exec((await dialog.textContent()) ?? '')?.[0]
   assert.ok(token)
-  await dialog
-    .getByRole('button', { name: /Done|Close|saved|copied/i })
-    .first()
-    .click()
+  await steps(dialog, press(/Done|Close|saved|copied/i, FIRST))
   await dialog.waitFor({ state: 'detached' })
   assert.ok(!(await page.content()).includes(token))
   const ask = async (path: string) =>
@@ -140,8 +131,7 @@ test('a token is shown once, works and is revoked; a changed role is felt', asyn
   await page.goto(`${base}/a/${account}/members`)
   await button(page, 'Actions for nora@corp.example').click()
   await page.getByRole('menuitem', { name: 'Change role' }).click()
-  await dialog.getByLabel('Role').selectOption('viewer')
-  await dialog.getByRole('button', { name: 'Change role' }).click()
+  await steps(dialog, select('Role', 'viewer'), press('Change role'))
   await dialog.waitFor({ state: 'detached' })
   await page
     .getByRole('row', { name: /nora@corp\.example/ })
@@ -186,9 +176,7 @@ test('a passkey signs in by itself, is asked for after the password and before a
 
   // After the password.
   await signOut()
-  await page.getByLabel('Email').fill(OPERATOR)
-  await page.getByLabel('Password').fill(PASSWORD)
-  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+  await steps(page, enter('Email', OPERATOR), enter('Password', PASSWORD), press('Sign in', EXACT))
   await page.getByRole('heading', { name: 'Second factor' }).waitFor()
   await button(page, 'Use a passkey').click()
   await page.getByRole('heading', { name: 'Home' }).waitFor()
@@ -199,17 +187,13 @@ test('a passkey signs in by itself, is asked for after the password and before a
   await button(page, 'Invite an operator').click()
   await page.getByLabel('Email').fill('second@example.com')
   await button(page, 'Create link').click()
-  await page.getByText('Confirm that it is you').waitFor()
-  await page.getByRole('button', { name: 'Use a passkey' }).click()
-  await page.getByText('Pass this link on').waitFor()
+  await steps(page, see('Confirm that it is you'), press('Use a passkey'), see('Pass this link on'))
   await button(page, 'Done').click()
 
   // A recovery code instead, in another browser; that session is ended from here.
   const elsewhere = await home.visitor()
   await elsewhere.page.goto(`${base}/login`)
-  await elsewhere.page.getByLabel('Email').fill(OPERATOR)
-  await elsewhere.page.getByLabel('Password').fill(PASSWORD)
-  await elsewhere.page.getByRole('button', { name: 'Sign in', exact: true }).click()
+  await steps(elsewhere.page, enter('Email', OPERATOR), enter('Password', PASSWORD), press('Sign in', EXACT))
   await elsewhere.page.getByLabel('Recovery code').fill(codes[0] ?? '')
   await button(elsewhere.page, 'Confirm').click()
   await elsewhere.page.getByRole('heading', { name: 'Home' }).waitFor()

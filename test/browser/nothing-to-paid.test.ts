@@ -12,6 +12,7 @@ import { started } from '../started.ts'
 import { STRIPE_KEY, STRIPE_SECRET, startStripe } from '../stripe-server.ts'
 import { until } from '../until.ts'
 import { PASSWORD, startConsole, type Visitor } from './console.ts'
+import { EXACT, enter, FIRST, goTo, inDialog, press, see, seeRow, select, sight, steps, tick } from './steps.ts'
 
 const WEBHOOK_KEY = Buffer.alloc(32, 7)
 /** Where the other provider's customers pay: answered in the browser. */
@@ -55,14 +56,10 @@ async function signUp(email: string): Promise<{ visitor: Visitor; account: strin
   const visitor = await home.visitor({ acceptDownloads: true })
   const { page } = visitor
   await visitor.go('/login')
-  await page.getByRole('link', { name: 'Sign up' }).click()
-  await page.getByLabel('Email').fill(email)
-  await page.getByRole('button', { name: 'Send me a link' }).click()
+  await steps(page, goTo('Sign up'), enter('Email', email), press('Send me a link'))
   const mail = await post.newest(email)
   await page.goto(/https?:\S+#token=\S+/.exec(mail.text)![0])
-  await page.getByLabel('Password').fill(PASSWORD)
-  await page.getByRole('button', { name: 'Create the account' }).click()
-  await page.getByRole('heading', { name: 'Overview' }).waitFor()
+  await steps(page, enter('Password', PASSWORD), press('Create the account'), sight('heading', 'Overview'))
   const [, account = ''] = /\/a\/([^/]+)/.exec(new URL(page.url()).pathname)!
   // Without an address nothing can be bought, and the page says what is missing.
   await page.getByRole('link', { name: 'Billing' }).first().click()
@@ -78,9 +75,7 @@ async function signUp(email: string): Promise<{ visitor: Visitor; account: strin
     ['City', ADDRESS.city],
   ] as const)
     await page.getByLabel(label).fill(text)
-  await page.getByLabel('Country').selectOption(ADDRESS.country)
-  await page.getByRole('button', { name: 'Save' }).click()
-  await page.getByText('The billing details were saved.').waitFor()
+  await steps(page, select('Country', ADDRESS.country), press('Save'), see('The billing details were saved.'))
   await page.getByRole('navigation', { name: 'Billing' }).getByRole('link', { name: 'Buy credits' }).click()
   return { visitor, account }
 }
@@ -90,14 +85,10 @@ async function spend({ visitor, account }: { visitor: Visitor; account: string }
   const { page } = visitor
   await page.getByText('2,200 credits were added.').waitFor()
   const payment = page.getByRole('row', { name: /20\.00 EUR/ })
-  await payment.getByText('Paid').waitFor()
-  await payment.getByRole('link', { name: 'Invoices' }).waitFor()
-  await page.getByRole('link', { name: 'Show the balance' }).click()
-  await page.getByText('2,200 credits.').waitFor()
+  await steps(payment, see('Paid'), sight('link', 'Invoices'))
+  await steps(page, goTo('Show the balance'), see('2,200 credits.'))
   await visitor.follow(`/a/${account}/playground/chat`)
-  await page.getByLabel('Message', { exact: true }).fill('Hello!')
-  await page.getByRole('button', { name: 'Send' }).first().click()
-  await page.getByRole('link', { name: 'Cost breakdown' }).waitFor()
+  await steps(page, enter('Message', 'Hello!', EXACT), press('Send', FIRST), sight('link', 'Cost breakdown'))
   await visitor.follow(`/a/${account}/statement`)
   await page
     .getByRole('table', { name: 'Top-ups and corrections' })
@@ -121,23 +112,17 @@ test('an operator sees what is missing, sets up payments and makes codes', async
   const { page } = operator
   await home.setUp(operator, 'op@example.com')
   await operator.go('/operator/payments/settings')
-  await page.getByText('Before something can be bought').waitFor()
-  await page.getByLabel('Stripe').check()
-  await page.getByText(`${home.url}/webhooks/stripe`).waitFor()
-  await page.getByLabel('Secret key').fill(STRIPE_KEY)
-  await page.getByLabel('Signing secret of the webhook').fill(STRIPE_SECRET)
+  await steps(page, see('Before something can be bought'), tick('Stripe'), see(`${home.url}/webhooks/stripe`))
+  await steps(page, enter('Secret key', STRIPE_KEY), enter('Signing secret of the webhook', STRIPE_SECRET))
   await page.getByRole('button', { name: 'Save' }).click()
   // It is known, and never shown again.
   await page.getByText('A secret key of Stripe test').waitFor()
   assert.equal(await page.locator('input[name=stripe]').inputValue(), '')
   await operator.follow('/operator/plans')
-  await page.getByRole('row', { name: /Free.*100/ }).waitFor()
-  await page.getByRole('button', { name: 'New codes' }).click()
+  await steps(page, seeRow(/Free.*100/), press('New codes'))
   const dialog = page.getByRole('dialog')
-  await dialog.getByLabel('Name').fill('Trade fair')
-  await dialog.getByLabel('Credits of each code').fill('50')
-  await dialog.getByLabel('Days the credits last').fill('30')
-  await dialog.getByRole('button', { name: 'Create codes' }).click()
+  await steps(dialog, enter('Name', 'Trade fair'), enter('Credits of each code', '50'))
+  await steps(dialog, enter('Days the credits last', '30'), press('Create codes'))
   code = (await dialog.getByRole('region', { name: 'Trade fair' }).textContent()) ?? ''
   assert.match(code, /^(?:[A-Z0-9]{4}-){3}[A-Z0-9]{4}$/)
   await dialog.getByRole('button', { name: 'I have stored them' }).click()
@@ -147,8 +132,7 @@ test('an operator sees what is missing, sets up payments and makes codes', async
 test('by Stripe: sign up, confirm, pay, see the credits, call, read the statement, get the invoice', async () => {
   ada = await signUp('ada@example.com')
   const { page } = ada.visitor
-  await page.getByRole('button', { name: 'Buy Starter' }).click()
-  await page.getByRole('button', { name: 'Pay 2000 eur' }).click()
+  await steps(page, press('Buy Starter'), press('Pay 2000 eur'))
   await spend(ada)
 })
 
@@ -160,9 +144,7 @@ if (FULL)
     await settings.getByLabel('Another payment provider').check()
     await settings.getByLabel('Secret of its webhooks').fill(`whsec_${WEBHOOK_KEY.toString('base64')}`)
     const url = `${PAY}/?p={payment}&a={amount}&c={currency}&r={return}`
-    await settings.getByLabel('Payment page').fill(url)
-    await settings.getByRole('button', { name: 'Save' }).click()
-    await settings.getByText('The address of the payment provider’s page').waitFor()
+    await steps(settings, enter('Payment page', url), press('Save'), see('The address of the payment provider’s page'))
 
     const bob = await signUp('bob@example.com')
     t.after(() => bob.visitor.close())
@@ -173,11 +155,9 @@ if (FULL)
     await spend(bob)
     // A month of a plan is paid in the same way where no card can be saved.
     await page.getByRole('navigation', { name: 'Billing' }).getByRole('link', { name: 'Balance & plan' }).click()
-    await page.getByRole('button', { name: 'Choose Pro' }).click()
-    await page.getByRole('dialog').getByRole('button', { name: 'Go to payment' }).click()
+    await steps(page, press('Choose Pro'), inDialog(press('Go to payment')))
     await payElsewhere(page, '9.00')
-    await page.getByText('1,000 credits were added.').waitFor()
-    await page.getByText('Renews').waitFor()
+    await steps(page, see('1,000 credits were added.'), see('Renews'))
   })
 
 /** On the other provider's page, until one is back. */
@@ -207,18 +187,13 @@ test('a customer redeems a code, chooses a plan and cancels it', async () => {
   await visitor.go(`/a/${account}/billing`)
   await page.getByRole('button', { name: 'Redeem a code' }).click()
   await page.getByRole('textbox', { name: 'Code' }).fill('AAAA-BBBB-CCCC-DDDD')
-  await page.getByRole('button', { name: 'Redeem', exact: true }).click()
-  await page.getByText('this code is not valid').waitFor()
+  await steps(page, press('Redeem', EXACT), see('this code is not valid'))
   await page.getByRole('textbox', { name: 'Code' }).fill(code.toLowerCase())
-  await page.getByRole('button', { name: 'Redeem', exact: true }).click()
-  await page.getByText(/credits, of which 50 end on /).waitFor()
-  await page.getByRole('button', { name: 'Choose Free' }).click()
+  await steps(page, press('Redeem', EXACT), see(/credits, of which 50 end on /), press('Choose Free'))
   await page.getByRole('dialog').getByRole('button', { name: 'Choose' }).click()
   const lots = page.getByRole('table', { name: 'Lots' })
   await lots.getByRole('row', { name: /^Plan 100\.00/ }).waitFor()
-  await page.getByText('Renews').waitFor()
-  await page.getByRole('button', { name: 'Cancel the plan' }).click()
-  await page.getByRole('dialog').getByRole('button', { name: 'Cancel the plan' }).click()
+  await steps(page, see('Renews'), press('Cancel the plan'), inDialog(press('Cancel the plan')))
   await page.getByRole('button', { name: 'Keep Free' }).waitFor()
 })
 
@@ -227,19 +202,14 @@ test('a saved card pays for a dearer plan at once, and tops up until the ceiling
   const { visitor, account } = ada
   const { page } = visitor
   await visitor.go(`/a/${account}/billing`)
-  await page.getByRole('button', { name: 'Save a card' }).click()
-  await page.getByRole('button', { name: 'Save card' }).click()
-  await page.getByRole('button', { name: 'Change to Pro' }).click()
-  await page.getByRole('dialog').getByRole('button', { name: 'Pay 9.00 EUR' }).click()
+  await steps(page, press('Save a card'), press('Save card'), press('Change to Pro'), inDialog(press('Pay 9.00 EUR')))
   await page
     .getByRole('table', { name: 'Lots' })
     .getByRole('row', { name: /^Plan 1,000\.00/ })
     .waitFor()
   const { posted } = await home.balance(account)
-  await page.getByLabel('When fewer credits are left than').fill('1000000')
-  await page.getByLabel('Charge (EUR)').fill('10.00')
-  await page.getByLabel('At most in a month (EUR)').fill('20.00')
-  await page.getByRole('button', { name: 'Turn on automatic top-up' }).click()
+  await steps(page, enter('When fewer credits are left than', '1000000'), enter('Charge (EUR)', '10.00'))
+  await steps(page, enter('At most in a month (EUR)', '20.00'), press('Turn on automatic top-up'))
   await page.getByRole('button', { name: 'Turn off' }).waitFor()
   // What is charged counts as used before it is granted.
   await until(async () => {
@@ -265,8 +235,7 @@ test('whoever may only read is shown what is set, and no button that would be re
   t.after(() => auditor.close())
   const { page } = auditor
   await page.goto(data.link)
-  await page.getByLabel('Password').fill(PASSWORD)
-  await page.getByRole('button', { name: 'Accept and sign in' }).click()
+  await steps(page, enter('Password', PASSWORD), press('Accept and sign in'))
   await page.locator('.nav-link').first().waitFor()
   for (const [path, text] of [
     ['/operator/payments/settings', 'How customers pay'],

@@ -6,6 +6,7 @@ import { pluck } from '../lists.ts'
 import { startNameServer } from '../name-server.ts'
 import { started } from '../started.ts'
 import { PASSWORD, startConsole, type Visitor } from './console.ts'
+import { EXACT, enter, inDialog, press, see, sight, steps } from './steps.ts'
 
 const XSS = `<img src=x onerror=alert(1)>"'><script>alert(2)</script>{{7*7}}`
 
@@ -42,9 +43,7 @@ async function fetchIn(
 test('a member invited by link sees the account, and no other by any address', async (t) => {
   const { page } = operator
   await operator.go(`/a/${own}/members`)
-  await page.getByRole('button', { name: 'Invite', exact: true }).click()
-  await page.getByLabel('Email').fill('mara@example.com')
-  await page.getByRole('dialog').getByRole('button', { name: 'Invite', exact: true }).click()
+  await steps(page, press('Invite', EXACT), enter('Email', 'mara@example.com'), inDialog(press('Invite', EXACT)))
   await page.getByText('Pass this link on').waitFor()
   const link = (await page.getByRole('dialog').locator('pre').textContent()) ?? ''
   assert.ok(link.startsWith(`${home.url}/console/invite#token=`), `the link is ${link}`)
@@ -52,9 +51,7 @@ test('a member invited by link sees the account, and no other by any address', a
   const member = await home.visitor()
   t.after(() => member.close())
   await member.page.goto(link)
-  await member.page.getByText('Harbor Books').waitFor()
-  await member.page.getByLabel('Password').fill(PASSWORD)
-  await member.page.getByRole('button', { name: 'Accept and sign in' }).click()
+  await steps(member.page, see('Harbor Books'), enter('Password', PASSWORD), press('Accept and sign in'))
   await member.page.getByRole('heading', { name: 'Overview' }).waitFor()
   assert.equal(new URL(member.page.url()).pathname, `/console/a/${own}`)
 
@@ -115,9 +112,7 @@ test('a member invited by link sees the account, and no other by any address', a
 test('a customer comes from an invitation to a first call in five clicks', async (t) => {
   const { page } = operator
   await operator.go(`/a/${own}/members`)
-  await page.getByRole('button', { name: 'Invite', exact: true }).click()
-  await page.getByLabel('Email').fill('nils@example.com')
-  await page.getByRole('dialog').getByRole('button', { name: 'Invite', exact: true }).click()
+  await steps(page, press('Invite', EXACT), enter('Email', 'nils@example.com'), inDialog(press('Invite', EXACT)))
   await page.getByText('Pass this link on').waitFor()
   const link = (await page.getByRole('dialog').locator('pre').textContent()) ?? ''
 
@@ -203,11 +198,8 @@ test('markup in names, prompts and answers stays text on every page that shows i
   await catalog.apply(document, { ...BY, actor: XSS }, XSS)
 
   await operator.go(`/a/${account}/playground/chat`)
-  await page
-    .getByLabel('Message', { exact: true })
-    .fill(`Repeat exactly: ${XSS} [a](javascript:alert(3)) ![b](x onerror=alert(4))`)
-  await page.getByRole('button', { name: 'Send' }).click()
-  await page.getByRole('link', { name: 'Cost breakdown' }).waitFor()
+  await steps(page, enter('Message', `Repeat exactly: ${XSS} [a](javascript:alert(3)) ![b](x onerror=alert(4))`, EXACT))
+  await steps(page, press('Send'), sight('link', 'Cost breakdown'))
   const answer = page.getByRole('article', { name: /Answer of/ })
   assert.ok(((await answer.textContent()) ?? '').includes('<script>alert(2)</script>'), 'the sandbox echoes the prompt')
   assert.equal(await page.locator('.talk-log img, .talk-log script, .talk-log a[href^="javascript"]').count(), 0)
@@ -240,8 +232,7 @@ test('Markdown in an answer is shown, and one hundred kilobytes of hostile Markd
   const account = await home.gateway.accounts.create({ name: 'Marks Ltd', credits: 100_000_000_000n }, BY)
   await operator.go(`/a/${account}/playground/chat`)
   const answered = async (words: string) => {
-    await page.getByLabel('Message', { exact: true }).fill(`Repeat exactly: ${words}`)
-    await page.getByRole('button', { name: 'Send' }).click()
+    await steps(page, enter('Message', `Repeat exactly: ${words}`, EXACT), press('Send'))
     await page.getByRole('link', { name: 'Cost breakdown' }).waitFor()
     return page.locator('.markdown').last()
   }
@@ -292,11 +283,8 @@ test('credits whose answer was lost are given once when the form is sent again',
   await operator.go(`/operator/accounts/${account}`)
   await page.getByRole('button', { name: 'Add credits', exact: true }).click()
   const dialog = page.getByRole('dialog')
-  await dialog.getByLabel('Amount').fill('25')
-  await dialog.getByLabel('Note').fill('Invoice 7')
-  await dialog.getByRole('button', { name: 'Add credits' }).click()
-  await dialog.getByText('The gateway answered 408.').waitFor()
-  await dialog.getByRole('button', { name: 'Add credits' }).click()
+  await steps(dialog, enter('Amount', '25'), enter('Note', 'Invoice 7'), press('Add credits'))
+  await steps(dialog, see('The gateway answered 408.'), press('Add credits'))
   await page.getByText('The balance is now 125 credits.').waitFor()
   assert.equal(sent, 2)
 })
@@ -310,14 +298,11 @@ test('an owner proves a mail domain: the page shows the record to set, finds it,
   await operator.go(`/a/${own}/members`)
   await page.getByText('No proved domains.').waitFor()
   await page.getByRole('textbox', { name: 'Domain' }).fill('Corp.example')
-  await page.getByRole('button', { name: 'Check' }).click()
-  await page.getByText('The record is not there yet.').waitFor()
+  await steps(page, press('Check'), see('The record is not there yet.'))
   const [name = '', value = ''] = await page.locator('.card pre').allTextContents()
   assert.equal(name, '_tollgate.corp.example')
   names.records.set(name, value)
-  await page.getByRole('button', { name: 'Check' }).click()
-  await page.getByText('corp.example is proved.').waitFor()
-  await page.getByRole('button', { name: 'Remove corp.example' }).click()
+  await steps(page, press('Check'), see('corp.example is proved.'), press('Remove corp.example'))
   await page.getByText('No proved domains.').waitFor()
   assert.deepEqual((await home.operator<{ items: object[] }>('GET', `/accounts/${own}/domains`)).data.items, [])
 })

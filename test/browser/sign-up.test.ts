@@ -6,6 +6,7 @@ import { started } from '../started.ts'
 import { until } from '../until.ts'
 import { PASSWORD, startConsole, type Visitor } from './console.ts'
 import { setTheme } from './pages.ts'
+import { EXACT, enter, FIRST, goTo, press, see, select, sight, steps, tick } from './steps.ts'
 
 const NAME = `Acme <img src=x onerror=alert(1)>`
 
@@ -22,12 +23,10 @@ before(async () => {
 test('an operator names the gateway, colours it, looks at its mails and opens sign-up', async () => {
   const { page } = operator
   await operator.go('/operator/branding')
-  await page.getByLabel('Name', { exact: true }).fill(NAME)
-  await page.getByLabel('Color', { exact: true }).fill('#ffcc00')
+  await steps(page, enter('Name', NAME, EXACT), enter('Color', '#ffcc00', EXACT))
   const save = page.getByRole('button', { name: 'Save' })
   await save.click()
-  await page.getByText('cannot be read on light pages').waitFor()
-  await page.getByLabel('Color', { exact: true }).fill('#7a1fa2')
+  await steps(page, see('cannot be read on light pages'), enter('Color', '#7a1fa2', EXACT))
   await page.getByLabel('Support address').fill('help@acme.example')
   await page.getByLabel('Links').fill('Privacy policy https://acme.example/privacy')
   await save.click()
@@ -36,10 +35,8 @@ test('an operator names the gateway, colours it, looks at its mails and opens si
   await page.frameLocator('iframe').getByText(`You asked for an account at ${NAME}`).waitFor()
   await operator.go('/operator/sign-up')
   await page.getByRole('radio', { name: 'Open Anyone' }).check()
-  await page.getByLabel('Starting credits').fill('12.5')
-  await page.getByLabel('Terms version').fill('2026-11')
-  await page.getByLabel('Terms URL').fill('https://acme.example/terms')
-  await page.getByLabel('Requests per minute').fill('50')
+  await steps(page, enter('Starting credits', '12.5'), enter('Terms version', '2026-11'))
+  await steps(page, enter('Terms URL', 'https://acme.example/terms'), enter('Requests per minute', '50'))
   await save.click()
   await page.getByText('Saved.').first().waitFor()
 })
@@ -58,32 +55,23 @@ test('somebody signs up, confirms by the mail that arrived, and has an account w
       `the chosen colour in ${theme}`,
     )
   }
-  await page.getByRole('link', { name: 'Sign up' }).click()
-  await page.getByLabel('Email').fill('ada@example.com')
-  await page.getByRole('button', { name: 'Send me a link' }).click()
+  await steps(page, goTo('Sign up'), enter('Email', 'ada@example.com'), press('Send me a link'))
   await page.getByText('a mail is on its way').waitFor()
   const mail = await post.newest('ada@example.com')
   const link = /https?:\S+#token=\S+/.exec(mail.text)![0]
   await page.goto(link)
-  await page.getByLabel('Password').fill(PASSWORD)
-  await page.getByLabel('Account name').fill('Ada & <b>Co</b>')
-  await page.getByRole('button', { name: 'Create the account' }).click()
+  await steps(page, enter('Password', PASSWORD), enter('Account name', 'Ada & <b>Co</b>'), press('Create the account'))
   // The browser itself asks for the terms.
   assert.equal(await page.locator('input[type=checkbox]:invalid').count(), 1)
-  await page.getByLabel('I accept the').check()
-  await page.getByRole('button', { name: 'Create the account' }).click()
-  await page.getByRole('heading', { name: 'Overview' }).waitFor()
-  await page.getByText('12.5').first().waitFor()
+  await steps(page, tick('I accept the'), press('Create the account'), sight('heading', 'Overview'), see('12.5', FIRST))
   await page.goto(link)
   await page.getByText('This link is not valid any more').waitFor()
 
   await visitor.go('/profile')
-  await page.getByRole('button', { name: 'Delete my login' }).click()
-  await page.getByLabel('Your email address').fill('ada@example.com')
+  await steps(page, press('Delete my login'), enter('Your email address', 'ada@example.com'))
   const forGood = page.getByRole('button', { name: 'Delete for good' })
   await forGood.click()
-  await page.getByText('has 12.5 credits').waitFor()
-  await page.getByLabel('Credits that are left').check()
+  await steps(page, see('has 12.5 credits'), tick('Credits that are left'))
   await forGood.click()
   await page.getByRole('heading', { name: 'Sign in' }).waitFor()
   await page.goto(`${home.url}/console/`)
@@ -93,9 +81,7 @@ test('somebody signs up, confirms by the mail that arrived, and has an account w
 test('a receiver of alerts who has not confirmed yet is shown as waiting', async () => {
   const { page } = operator
   await operator.go('/operator/alerts/rules')
-  await page.getByLabel('Kind').selectOption('email')
-  await page.getByLabel('Address').fill('stranger@elsewhere.example')
-  await page.getByRole('button', { name: 'Add' }).click()
+  await steps(page, select('Kind', 'email'), enter('Address', 'stranger@elsewhere.example'), press('Add'))
   await page.getByRole('listitem').filter({ hasText: 'stranger@' }).getByText('Waiting for confirmation').waitFor()
 })
 
@@ -110,8 +96,6 @@ test('a gateway that sells nothing also sends whoever forgot a password the mail
   await bare.setUp(owner, 'owner@example.com')
   const { page, go } = await bare.visitor()
   await go('/login')
-  await page.getByRole('link', { name: 'Get a mail' }).click()
-  await page.getByLabel('Email').fill('owner@example.com')
-  await page.getByRole('button', { name: 'Send me a link' }).click()
+  await steps(page, goTo('Get a mail'), enter('Email', 'owner@example.com'), press('Send me a link'))
   assert.match((await post.newest('owner@example.com')).text, /#token=/)
 })

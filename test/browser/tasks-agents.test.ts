@@ -7,6 +7,7 @@ import type { BudgetView } from '../../src/ledger/views.ts'
 import { deviceProgram } from '../device-program.ts'
 import { pluck } from '../lists.ts'
 import { startConsole, type TestConsole, type Visitor } from './console.ts'
+import { EXACT, enter, FIRST, inDialog, pick, press, see, select, sight, steps } from './steps.ts'
 
 let g: TestConsole
 let operator: Visitor
@@ -26,30 +27,21 @@ test('an owner sets what a team’s agents may use, sees a program that was sign
   const program = await deviceProgram(g.url, 'Claude Code on laptop <b>1</b>')
   const code = await program.begin()
   await operator.go(`/device?user_code=${code.user_code}`)
-  await page.getByRole('button', { name: 'Continue' }).click()
-  await page.getByLabel('Account').selectOption(account)
-  await page.getByRole('button', { name: 'Allow' }).click()
-  await page.getByRole('heading', { name: 'Connected' }).waitFor()
+  await steps(page, press('Continue'), select('Account', account), press('Allow'), sight('heading', 'Connected'))
   const { body } = await program.poll(code)
   const chat = { model: 'alpha-5.4', messages: [{ role: 'user', content: 'Hello' }] }
   const ask = async () => (await g.call('/v1/chat/completions', body.access_token, chat)).status
   assert.equal(await ask(), 200)
 
   await operator.go(`/a/${account}/agents`)
-  await page.getByText('Claude Code on laptop <b>1</b>').waitFor()
-  await page.getByRole('button', { name: 'Settings for a team' }).click()
-  await page.getByLabel('For', { exact: true }).selectOption('Search')
-  await page.getByLabel('Only these models').fill('alpha-5.5\nbeta-sonnet-5')
-  await page.getByLabel('Default model').fill('beta-sonnet-5')
-  await page.getByLabel('Most that one call may cost').fill('5')
-  await page.getByRole('button', { name: 'Save' }).click()
+  await steps(page, see('Claude Code on laptop <b>1</b>'), press('Settings for a team'), select('For', 'Search', EXACT))
+  await steps(page, enter('Only these models', 'alpha-5.5\nbeta-sonnet-5'), enter('Default model', 'beta-sonnet-5'))
+  await steps(page, enter('Most that one call may cost', '5'), press('Save'))
   const settings = page.getByRole('table', { name: 'Settings of agents' })
   await settings.getByText('alpha-5.5, beta-sonnet-5').waitFor()
   const { data } = await g.operator<{ items: { scope: string }[] }>('GET', `/accounts/${account}/agent-settings`)
   assert.deepEqual(pluck(data.items, 'scope'), [team])
-  await page.getByRole('button', { name: /Actions for Claude Code/ }).click()
-  await page.getByRole('menuitem', { name: 'End sign-in' }).click()
-  await page.getByRole('button', { name: 'End', exact: true }).click()
+  await steps(page, press(/Actions for Claude Code/), pick('End sign-in'), press('End', EXACT))
   await page.getByText('Nobody has signed a program in').waitFor()
   assert.equal(await ask(), 401)
   assert.deepEqual(g.mishaps, [])
@@ -66,11 +58,8 @@ test('what an agent proposed for a budget waits on the page Budgets, and counts 
   const given = { budgetId: budget.id, max: '9', reason: 'The <b>migration</b> needs more' }
   assert.equal((await g.operator('POST', `/accounts/${account}/budget-proposals`, given)).status, 200)
   await operator.go(`/a/${account}/budgets`)
-  await page.getByText('every session of Search').waitFor()
-  await page.getByText('The <b>migration</b> needs more').first().waitFor()
-  await page.getByRole('button', { name: 'Answer for One task' }).click()
-  await page.getByRole('menuitem', { name: 'Confirm' }).click()
-  await page.getByRole('dialog').getByRole('button', { name: 'Confirm' }).click()
+  await steps(page, see('every session of Search'), see('The <b>migration</b> needs more', FIRST))
+  await steps(page, press('Answer for One task'), pick('Confirm'), inDialog(press('Confirm')))
   await page.getByText('9 credits in total').waitFor()
   assert.equal(await page.getByText('Proposed by agents').count(), 0)
   assert.deepEqual(g.mishaps, [])

@@ -7,6 +7,7 @@ import type { Page } from 'playwright-core'
 import { textOf } from '../gateway.ts'
 import { started } from '../started.ts'
 import { startConsole, type Visitor } from './console.ts'
+import { EXACT, enter, FIRST, inDialog, pick, press, steps } from './steps.ts'
 
 let operator: Visitor
 let page: Page
@@ -41,9 +42,7 @@ const row = (table: string, name: RegExp) => page.getByRole('table', { name: tab
 
 /** Opens the form of a new budget, and fills in what is the same for all. */
 async function begin(name: string, max: string): Promise<void> {
-  await page.getByRole('button', { name: 'New budget' }).first().click()
-  await page.getByLabel('Name', { exact: true }).fill(name)
-  await page.getByLabel('Limit').fill(max)
+  await steps(page, press('New budget', FIRST), enter('Name', name, EXACT), enter('Limit', max))
   await page.getByRole('combobox', { name: 'Unit', exact: true }).selectOption('requests')
 }
 
@@ -65,9 +64,7 @@ test('a default for end users that is made by form rejects the call beyond it by
   assert.deepEqual(await home.violations(page), [])
   await page.keyboard.press('Escape')
   await choose('Limit for one value', 'Trial users')
-  await page.getByLabel('Value', { exact: true }).fill('alice')
-  await page.getByRole('dialog').getByLabel('Limit').fill('2')
-  await page.getByRole('button', { name: 'Save' }).click()
+  await steps(page, enter('Value', 'alice', EXACT), inDialog(enter('Limit', '2')), press('Save'))
   await page.getByText('The limit of alice was saved.').waitFor()
   assert.deepEqual([(await ask('alice')).status, (await ask('bob')).status], [200, 429])
 
@@ -80,21 +77,14 @@ test('a default for end users that is made by form rejects the call beyond it by
 
 test('a team gets a project, a key and a budget that is chosen by its name, and its key is rejected beyond it', async () => {
   await operator.go(`/a/${account}/teams`)
-  await page.getByRole('button', { name: 'New team' }).first().click()
-  await page.getByLabel('Name', { exact: true }).fill('Search')
-  await page.getByRole('button', { name: 'Create', exact: true }).click()
+  await steps(page, press('New team', FIRST), enter('Name', 'Search', EXACT), press('Create', EXACT))
   await row('Teams', /Search/).waitFor()
   await choose('New project', 'Search')
-  await page.getByLabel('Name', { exact: true }).fill('Ranking')
-  await page.getByRole('button', { name: 'Create', exact: true }).click()
+  await steps(page, enter('Name', 'Ranking', EXACT), press('Create', EXACT))
   await row('Teams', /Ranking.*project/).waitFor()
 
   await operator.go(`/a/${account}/keys`)
-  await page
-    .getByRole('button', { name: /^Actions for/ })
-    .first()
-    .click()
-  await page.getByRole('menuitem', { name: 'Edit' }).click()
+  await steps(page, press(/^Actions for/, FIRST), pick('Edit'))
   await page.getByRole('combobox', { name: 'Team or project' }).selectOption({ label: '└ Ranking' })
   await page.getByRole('button', { name: 'Save' }).click()
   await page.getByRole('dialog').waitFor({ state: 'detached' })

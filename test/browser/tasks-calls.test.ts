@@ -10,6 +10,7 @@ import { started } from '../started.ts'
 import { until } from '../until.ts'
 import { addFilter, startConsole, type Visitor } from './console.ts'
 import { settled } from './pages.ts'
+import { enter, inDialog, press, steps } from './steps.ts'
 
 const ZONE = 'America/New_York'
 const HOUR_MS = 3_600_000
@@ -331,9 +332,7 @@ test('a view is saved for a person, found in another browser, and deleted', asyn
   await addFilter(page, 'Outcome')
   await bar(page).getByLabel('Outcome', { exact: true }).selectOption('failed')
   await bar(page).getByLabel('Period').selectOption('7d')
-  await page.getByRole('button', { name: 'Save view' }).click()
-  await page.getByLabel('Name').fill('Failed this week')
-  await page.getByRole('dialog').getByRole('button', { name: 'Save view' }).click()
+  await steps(page, press('Save view'), enter('Name', 'Failed this week'), inDialog(press('Save view')))
   await page.getByRole('button', { name: 'Failed this week', exact: true }).waitFor()
   const elsewhere = await home.visitor()
   await home.logIn(elsewhere, 'op@example.com')

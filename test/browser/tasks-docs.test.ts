@@ -5,6 +5,7 @@ import { runProgram } from '../sdk/cache.ts'
 import { started } from '../started.ts'
 import { startConsole, type Visitor } from './console.ts'
 import { DOCS_PAGES, setTheme } from './pages.ts'
+import { EXACT, enter, FIRST, goTo, press, sight, steps } from './steps.ts'
 
 let reader: Visitor
 let key = ''
@@ -18,9 +19,7 @@ before(async () => {
 test('docs to a call in Python takes three clicks, with this gateway’s own address in it', async () => {
   const { page } = reader
   await page.goto(`${home.url}/docs`)
-  await page.getByRole('link', { name: /Look something up/ }).click()
-  await page.getByRole('link', { name: 'POST /v1/chat-completions' }).click()
-  await page.getByRole('heading', { name: 'Chat completion' }).waitFor()
+  await steps(page, goTo(/Look something up/), goTo('POST /v1/chat-completions'), sight('heading', 'Chat completion'))
   await page.getByText('Python · openai', { exact: true }).click()
   const code = (await page.locator('.panel pre').filter({ visible: true }).textContent()) ?? ''
   assert.match(code, new RegExp(`OpenAI\\(base_url="${home.url}/v1", api_key=os\\.environ\\["TOLLGATE_KEY"\\]\\)`))
@@ -28,8 +27,7 @@ test('docs to a call in Python takes three clicks, with this gateway’s own add
   // The long tests run it with the package.
   if (compiled.code !== 127) assert.equal(compiled.code, 0, compiled.err)
   // The language is remembered on the next page.
-  await page.getByRole('link', { name: 'Create a response', exact: true }).first().click()
-  await page.getByRole('heading', { name: 'Create a response', exact: true }).waitFor()
+  await steps(page, goTo('Create a response', { ...EXACT, ...FIRST }), sight('heading', 'Create a response', EXACT))
   assert.match((await page.locator('.panel pre').filter({ visible: true }).textContent()) ?? '', /responses\.create/)
 })
 
@@ -38,8 +36,7 @@ test('a call is made from a page with a pasted key, which stays in the tab and o
   const addresses: string[] = []
   page.on('request', (request) => addresses.push(request.url()))
   await page.goto(`${home.url}/docs/api/chat`)
-  await page.getByLabel('API key').fill(key)
-  await page.getByRole('button', { name: 'Send', exact: true }).click()
+  await steps(page, enter('API key', key), press('Send', EXACT))
   await page
     .getByRole('status')
     .getByText(/^200 .* credits · req_/)
@@ -50,8 +47,7 @@ test('a call is made from a page with a pasted key, which stays in the tab and o
   await page.getByLabel('username').fill('walker137')
   await page.keyboard.press('Enter')
   await page.getByRole('status').getByText(/^200 /).waitFor()
-  await page.getByLabel('API key').fill('tg_live_nobody')
-  await page.getByRole('button', { name: 'Send', exact: true }).click()
+  await steps(page, enter('API key', 'tg_live_nobody'), press('Send', EXACT))
   await page.getByRole('status').getByText(/^401 /).waitFor()
   assert.ok(addresses.every((address) => !address.includes(key)))
   assert.equal(await page.evaluate('localStorage.length'), 0)

@@ -12,6 +12,7 @@ import { past } from '../past.ts'
 import { listen, started } from '../started.ts'
 import { until } from '../until.ts'
 import { PASSWORD, startConsole, type Visitor } from './console.ts'
+import { EXACT, enter, FIRST, goTo, inDialog, press, see, seeRow, select, sight, steps, touch } from './steps.ts'
 
 const ONE = 1_000_000n
 
@@ -103,8 +104,7 @@ test('last month’s margin by model is two clicks from anywhere; by customer, v
     ['Vendor', /alpha/, '13.3457'],
     ['Month', new RegExp(monthName(LAST)), '43.3457'],
   ] as const) {
-    await page.getByText(by, { exact: true }).click()
-    await page.getByRole('table', { name: `Margin by ${by.toLowerCase()}` }).waitFor()
+    await steps(page, touch(by, EXACT), sight('table', `Margin by ${by.toLowerCase()}`))
     assert.equal((await cells(`Margin by ${by.toLowerCase()}`, row))[2], charged)
   }
   const { name, bytes } = await downloaded('CSV')
@@ -137,8 +137,7 @@ test('packs, plans and the price of a credit are made by forms, reviewed, listed
   await page.getByRole('button', { name: 'New plan' }).click()
   await fill({ Name: 'Pro', 'Price a month': '9.00', 'Credits a month': '1000' })
   await apply()
-  await page.getByRole('row', { name: /^Pro pro 9.00 EUR a month 1,000/ }).waitFor()
-  await page.getByRole('button', { name: 'Edit Pro' }).click()
+  await steps(page, seeRow(/^Pro pro 9.00 EUR a month 1,000/), press('Edit Pro'))
   await fill({ 'Price a month': '12.00' })
   await dialog.getByText('Plan pro: price changes from "9.00" to "12.00".').waitFor()
   await apply()
@@ -150,8 +149,7 @@ test('packs, plans and the price of a credit are made by forms, reviewed, listed
 
 test('what a credit is worth is set in System, and from then on stands beside credits', async () => {
   await operator.go('/operator/system')
-  await page.getByLabel('Currency').fill('eur')
-  await page.getByLabel('One credit is worth').fill('0.01')
+  await steps(page, enter('Currency', 'eur'), enter('One credit is worth', '0.01'))
   await page.getByLabel('Contact for customers').fill('billing@gate.example')
   const card = page.getByRole('region', { name: 'Credit value' })
   await card.getByRole('button', { name: 'Save' }).click()
@@ -162,8 +160,7 @@ test('what a credit is worth is set in System, and from then on stands beside cr
     .getByText('€4.53')
     .waitFor()
   // Or instead of them, on every page.
-  await page.getByRole('button', { name: 'Show EUR' }).click()
-  await page.getByText('Amounts are in EUR.').waitFor()
+  await steps(page, press('Show EUR'), see('Amounts are in EUR.'))
   await operator.go(`/a/${acme}?period=90d`)
   await page.locator('.stat', { hasText: 'Available' }).getByText('€4.53', { exact: true }).waitFor()
   await page.getByRole('button', { name: 'Show credits' }).click()
@@ -172,12 +169,10 @@ test('what a credit is worth is set in System, and from then on stands beside cr
 
 test('last month’s statement of one customer is a page that adds up, a PDF and a CSV file; those of all are one download', async () => {
   await operator.go('/operator/home')
-  await page.getByRole('link', { name: 'Finance' }).first().click()
-  await page.getByRole('link', { name: 'Statements', exact: true }).first().click()
+  await steps(page, goTo('Finance', FIRST), goTo('Statements', { ...EXACT, ...FIRST }))
   const all = await downloaded('All as PDF (ZIP)')
   await operator.go('/operator/finance/statements?month=2020-01')
-  await page.getByRole('button', { name: 'Show this month' }).click()
-  await page.getByRole('link', { name: 'Acme GmbH' }).waitFor()
+  await steps(page, press('Show this month'), sight('link', 'Acme GmbH'))
   await operator.go('/operator/finance/statements')
   assert.equal(all.name, `statements-${LAST}.zip`)
   const listed = all.bytes.toString('latin1')
@@ -213,11 +208,9 @@ test('an account is suspended with a reason that its callers read, reopened, and
   await home.gateway.accounts.change(id, { name: 'Juniper Clinic' }, BY)
   const chat = { model: 'alpha-5.4', messages: [{ role: 'user', content: 'Hello' }], max_completion_tokens: 20 }
   await operator.go('/operator/accounts')
-  await page.getByRole('link', { name: 'Juniper Clinic' }).click()
-  await page.getByRole('button', { name: 'Suspend', exact: true }).click()
+  await steps(page, goTo('Juniper Clinic'), press('Suspend', EXACT))
   const dialog = page.getByRole('dialog')
-  await dialog.getByLabel('Reason').fill('Invoice 18 is overdue')
-  await dialog.getByRole('button', { name: 'Suspend', exact: true }).click()
+  await steps(dialog, enter('Reason', 'Invoice 18 is overdue'), press('Suspend', EXACT))
   await page.getByText('“Juniper Clinic” is suspended.').waitFor()
   await page.locator('.page-lead, header').getByText('Suspended', { exact: true }).first().waitFor()
   assert.match(
@@ -237,9 +230,7 @@ test('an account is suspended with a reason that its callers read, reopened, and
   assert.equal((await home.call('/v1/chat/completions', key, chat)).status, 200)
   await home.settled()
   await page.getByRole('button', { name: 'Close account' }).click()
-  await dialog.getByLabel('Reason').fill('Contract ended')
-  await dialog.getByLabel(/^Balance of/).selectOption('payout')
-  await dialog.getByRole('button', { name: 'Close account' }).click()
+  await steps(dialog, enter('Reason', 'Contract ended'), select(/^Balance of/, 'payout'), press('Close account'))
   await page.getByText('“Juniper Clinic” is closed.').waitFor()
   assert.equal((await home.call('/v1/chat/completions', key, chat)).status, 401)
   await operator.go(`/operator/accounts/${id}/statement`)
@@ -258,12 +249,8 @@ test('a member reads the statement of their own account in two clicks', async ()
   })
   const member = await home.visitor()
   await member.page.goto(data.link)
-  await member.page.getByLabel('Password').fill(PASSWORD)
-  await member.page.getByRole('button', { name: 'Accept and sign in' }).click()
-  await member.page.getByRole('heading', { name: 'Overview' }).waitFor()
-  await member.page.getByRole('link', { name: 'Billing', exact: true }).first().click()
-  await member.page.getByRole('link', { name: 'Statement', exact: true }).click()
-  await member.page.getByLabel('Month').selectOption(LAST)
+  await steps(member.page, enter('Password', PASSWORD), press('Accept and sign in'), sight('heading', 'Overview'))
+  await steps(member.page, goTo('Billing', { ...EXACT, ...FIRST }), goTo('Statement', EXACT), select('Month', LAST))
   await member.page.getByRole('table', { name: 'Summary' }).getByText('452.654322').waitFor()
   assert.equal(await member.page.getByRole('link', { name: 'Finance' }).count(), 0)
   await member.close()
@@ -272,29 +259,18 @@ test('a member reads the statement of their own account in two clicks', async ()
 test('usage is sent to a destination that is added by form: its rejection is read there, and it goes on when resumed', async () => {
   const url = `http://${host()}/usage`
   await operator.go('/operator/finance')
-  await page.getByRole('link', { name: 'Exports', exact: true }).click()
-  await page.getByRole('button', { name: 'Add a destination' }).click()
+  await steps(page, goTo('Exports', EXACT), press('Add a destination'))
   await page.getByLabel('Name', { exact: false }).fill('books')
-  await page.getByLabel('Address').fill(url)
-  await page.getByRole('button', { name: 'Add', exact: true }).click()
-  await page.getByRole('heading', { name: 'books' }).waitFor()
-  await page.getByRole('button', { name: 'Test' }).click()
-  await page.getByText('status 422').first().waitFor()
-  await page.getByRole('button', { name: 'Backfill' }).click()
-  await page.getByLabel('From (UTC)').fill(`${LAST}-01`)
-  await page.getByLabel('To (UTC)').fill(`${LAST}-28`)
-  await page.getByRole('button', { name: 'Send', exact: true }).click()
-  await page.getByText('Paused by its receiver').waitFor()
+  await steps(page, enter('Address', url), press('Add', EXACT), sight('heading', 'books'), press('Test'))
+  await steps(page, see('status 422', FIRST), press('Backfill'), enter('From (UTC)', `${LAST}-01`))
+  await steps(page, enter('To (UTC)', `${LAST}-28`), press('Send', EXACT), see('Paused by its receiver'))
   await page.getByText('the books are closed').first().waitFor()
   books.status = 200
-  await page.getByRole('button', { name: 'Resume' }).click()
-  await page.getByText('Running').waitFor()
+  await steps(page, press('Resume'), see('Running'))
   // What was rejected may come again: each at least once.
   await until(() => books.got.filter(({ type }) => type === 'tollgate.usage').length >= 3)
   assert.deepEqual(await home.violations(page), [])
-  await page.getByRole('button', { name: 'Remove' }).click()
-  await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click()
-  await page.getByText('Usage is not exported yet').waitFor()
+  await steps(page, press('Remove'), inDialog(press('Remove')), see('Usage is not exported yet'))
 })
 
 test('a vendor’s report that is uploaded shows what differs, and leads to the calls behind it', async () => {
@@ -302,9 +278,7 @@ test('a vendor’s report that is uploaded shows what differs, and leads to the 
   const csv = `day,model,requests,cost\n${LAST}-02,alpha-5.4,1,11\n${LAST}-03,never-called,1,1\n`
   await page.getByRole('combobox', { name: 'Vendor' }).selectOption('alpha')
   await page.getByRole('combobox', { name: 'Report' }).selectOption('csv')
-  await page.getByLabel('First day').fill(`${LAST}-01`)
-  await page.getByLabel('Last day').fill(`${LAST}-28`)
-  await page.getByLabel('Credits per unit').fill('1')
+  await steps(page, enter('First day', `${LAST}-01`), enter('Last day', `${LAST}-28`), enter('Credits per unit', '1'))
   await page.getByLabel('CSV file').setInputFiles({ name: 'bill.csv', mimeType: 'text/csv', buffer: Buffer.from(csv) })
   await page.getByRole('button', { name: 'Upload and compare' }).click()
   assert.match((await cells('Compared', /alpha-5\.4.*-02/)).join(' '), /Differs.*11.*10/)

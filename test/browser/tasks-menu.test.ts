@@ -6,6 +6,7 @@ import { freshDatabase } from '../database.ts'
 import { BY } from '../gateway.ts'
 import { none, pluck } from '../lists.ts'
 import { startConsole, type TestConsole, type Visitor } from './console.ts'
+import { enter, inDialog, press, see, steps } from './steps.ts'
 
 let home: TestConsole
 let proxy: ChaosProxy
@@ -92,8 +93,7 @@ test('an action is found and run by keyboard alone', async () => {
   await page.keyboard.type('add credits')
   await page.getByRole('option', { selected: true }).getByText('Add credits').waitFor()
   await page.keyboard.press('Enter')
-  await page.getByRole('dialog').getByLabel('Amount').fill('5')
-  await page.getByRole('dialog').getByLabel('Note').fill('by keyboard')
+  await steps(page, inDialog(enter('Amount', '5'), enter('Note', 'by keyboard')))
   await page.keyboard.press('Enter')
   await page.getByText('The balance is now 105 credits.').waitFor()
 })
@@ -142,14 +142,12 @@ test('an action is found by its name, filled in and sent by its plain form; what
   await page.getByRole('option', { name: /form$/ }).first().click()
   const form = page.getByRole('dialog', { name: /team/i })
   assert.equal(await form.getByLabel('Account id').inputValue(), account)
-  await form.getByLabel('Name').fill('\u0007')
-  await form.getByRole('button', { name: 'Send' }).click()
+  await steps(form, enter('Name', '\u0007'), press('Send'))
   await form
     .locator('.field', { hasText: 'Name' })
     .getByText(/must not hold control characters/)
     .waitFor()
-  await form.getByLabel('Name').fill('Night shift')
-  await form.getByRole('button', { name: 'Send' }).click()
+  await steps(form, enter('Name', 'Night shift'), press('Send'))
   await page.getByLabel('Answer').filter({ hasText: '"name": "Night shift"' }).waitFor()
   const made = await home.gateway.database.query<{ name: string }>({ text: 'select name from team' })
   assert.deepEqual(pluck(made, 'name'), ['Night shift'])
@@ -162,8 +160,7 @@ test('an action is found by its name, filled in and sent by its plain form; what
   await page.getByRole('button', { name: 'Send' }).click()
   await page.locator('.field-fault', { hasText: 'must be JSON' }).waitFor()
   await whole.fill('{"kind": "webhook"}')
-  await page.getByRole('button', { name: 'Send' }).click()
-  await page.getByText('url: expected string').waitFor()
+  await steps(page, press('Send'), see('url: expected string'))
   assert.deepEqual(await home.violations(page), [])
 })
 

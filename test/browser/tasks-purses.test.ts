@@ -6,6 +6,7 @@ import { after, before, test } from 'node:test'
 import type { NewKey } from '../../src/admission/views.ts'
 import { listen } from '../started.ts'
 import { startConsole, type TestConsole, type Visitor } from './console.ts'
+import { EXACT, enter, FIRST, inDialog, pick, press, see, select, sight, steps, tick } from './steps.ts'
 
 let g: TestConsole
 let operator: Visitor
@@ -22,18 +23,13 @@ test('a reseller makes a purse, sets a markup, sees what a call cost both, and f
   const { page } = operator
   const button = (name: string) => page.getByRole('dialog').getByRole('button', { name, exact: true })
   await operator.go(`/a/${account}/purse-prices`)
-  await page.getByText('No price list yet').waitFor()
-  await page.getByRole('button', { name: 'Change' }).click()
-  await page.getByLabel('Markup on what you pay, in percent').fill('50')
+  await steps(page, see('No price list yet'), press('Change'), enter('Markup on what you pay, in percent', '50'))
   await button('Save').click()
   await page.getByText('50 % on what you pay').waitFor()
 
   await operator.go(`/a/${account}/purses`)
-  await page.getByText('No purses yet').waitFor()
-  await page.getByRole('button', { name: 'New purse' }).click()
-  await page.getByLabel('Your name of the customer').fill('ann_1')
-  await page.getByLabel('For people').fill('Ann <b>Smith</b>')
-  await page.getByLabel('Credits to start with').fill('20')
+  await steps(page, see('No purses yet'), press('New purse'), enter('Your name of the customer', 'ann_1'))
+  await steps(page, enter('For people', 'Ann <b>Smith</b>'), enter('Credits to start with', '20'))
   await button('Create purse').click()
   await page.getByRole('heading', { name: 'Ann <b>Smith</b>' }).waitFor()
 
@@ -46,26 +42,21 @@ test('a reseller makes a purse, sets a markup, sees what a call cost both, and f
   const moves = page.getByRole('table', { name: 'Calls and top-ups' })
   await moves.getByText('Call · alpha-5.4').waitFor()
 
-  await page.getByRole('button', { name: 'Put credits in' }).click()
-  await page.getByLabel('Credits', { exact: true }).fill('5')
-  await page.getByLabel('Reference').fill('INV-1')
+  await steps(page, press('Put credits in'), enter('Credits', '5', EXACT), enter('Reference', 'INV-1'))
   await button('Put in').click()
   await moves.getByText('Top-up · INV-1').waitFor()
-  await page.getByRole('button', { name: 'Actions for ann_1' }).click()
-  await page.getByRole('menuitem', { name: 'Session token' }).click()
+  await steps(page, press('Actions for ann_1'), pick('Session token'))
   await button('Create').click()
   const token = await page.getByText(/^tgs_/).first().textContent()
   await page.getByRole('dialog').getByRole('button').first().click()
   assert.equal((await g.call('/v1/purse', token?.trim() ?? '')).status, 200)
   const tokens = page.getByRole('table', { name: 'Session tokens' })
-  await tokens.getByText(`${token?.trim().slice(0, 12)}…`).waitFor()
-  await tokens.getByRole('button', { name: 'Revoke' }).click()
+  await steps(tokens, see(`${token?.trim().slice(0, 12)}…`), press('Revoke'))
   await button('Revoke').click()
   await tokens.getByText('revoked', { exact: true }).waitFor()
   assert.equal((await g.call('/v1/purse', token?.trim() ?? '')).status, 401)
 
-  await page.getByRole('button', { name: 'Actions for ann_1' }).click()
-  await page.getByRole('menuitem', { name: 'Freeze' }).click()
+  await steps(page, press('Actions for ann_1'), pick('Freeze'))
   await button('Freeze').click()
   await page.getByText('frozen', { exact: true }).first().waitFor()
   assert.equal((await ask()).status, 403)
@@ -80,34 +71,23 @@ test('a reseller makes a purse, sets a markup, sees what a call cost both, and f
 test('a reseller connects Stripe, whose secrets no page shows again, and then test payments, which say so', async () => {
   const { page } = operator
   const save = async () => {
-    await page.getByRole('button', { name: 'Save' }).click()
-    await page.getByText('Saved.', { exact: true }).waitFor()
+    await steps(page, press('Save'), see('Saved.', EXACT))
   }
   await operator.go(`/a/${account}/purse-payments`)
-  await page.getByText('No top-ups yet').waitFor()
-  await page.getByLabel('Stripe').check()
-  await page.getByText(`${g.url}/webhooks/purses/${account}`).waitFor()
+  await steps(page, see('No top-ups yet'), tick('Stripe'), see(`${g.url}/webhooks/purses/${account}`))
   const [key, secret] = [`sk_test_${'a1'.repeat(12)}`, `whsec_${'b2'.repeat(12)}`]
-  await page.getByLabel('Secret key').fill(key)
-  await page.getByLabel('Signing secret of the webhook').fill(secret)
-  await page.getByLabel('Currency').fill('EUR')
-  await page.getByLabel('Price of a credit').fill('0.01')
-  await page.getByLabel('Least at once').fill('5.00')
-  await page.getByLabel('Most at once').fill('500.00')
-  await page.getByLabel('Name', { exact: true }).fill('Acme AI')
-  await page.getByLabel('Color', { exact: true }).fill('#7a1fa2')
+  await steps(page, enter('Secret key', key), enter('Signing secret of the webhook', secret), enter('Currency', 'EUR'))
+  await steps(page, enter('Price of a credit', '0.01'), enter('Least at once', '5.00'), enter('Most at once', '500.00'))
+  await steps(page, enter('Name', 'Acme AI', EXACT), enter('Color', '#7a1fa2', EXACT))
   await save()
-  await page.getByText('The stored key is a test key of Stripe').waitFor()
-  await page.getByRole('button', { name: 'Remove the secret key' }).waitFor()
+  await steps(page, see('The stored key is a test key of Stripe'), sight('button', 'Remove the secret key'))
   await operator.go(`/a/${account}/purse-payments`)
   assert.equal(await page.getByLabel('Least at once').inputValue(), '5.00')
   for (const hidden of [key, secret]) assert.ok(!(await page.content()).includes(hidden))
   // Without its secrets Stripe sells nothing, so they stay.
-  await page.getByRole('button', { name: 'Remove the secret key' }).click()
-  await page.getByText('Stripe needs both secrets').waitFor()
+  await steps(page, press('Remove the secret key'), see('Stripe needs both secrets'))
 
-  await page.getByLabel('Test payments').check()
-  await page.getByText('every purchase succeeds without money').waitFor()
+  await steps(page, tick('Test payments'), see('every purchase succeeds without money'))
   await save()
   assert.deepEqual(await g.violations(page), [])
 })
@@ -115,9 +95,7 @@ test('a reseller connects Stripe, whose secrets no page shows again, and then te
 test('a customer opens the page of a purse, tops it up with a test payment, and sees the balance grow', async () => {
   await g.operator('POST', `/accounts/${account}/purses`, { id: 'bea', name: 'Bea', credits: '3.25' })
   await operator.go(`/a/${account}/purses/bea`)
-  await operator.page.getByRole('button', { name: 'Actions for bea' }).click()
-  await operator.page.getByRole('menuitem', { name: 'Link for the customer' }).click()
-  await operator.page.getByRole('dialog').getByRole('button', { name: 'Create link' }).click()
+  await steps(operator.page, press('Actions for bea'), pick('Link for the customer'), inDialog(press('Create link')))
   const link = await operator.page
     .getByText(/\/purse#tgs_/)
     .first()
@@ -132,12 +110,9 @@ test('a customer opens the page of a purse, tops it up with a test payment, and 
   await page.locator('#balance', { hasText: '3.25' }).waitFor()
   await page.getByText('Test payments: no money moves.').waitFor()
   assert.deepEqual(await g.violations(page), [])
-  await page.getByLabel('Amount in EUR').fill('1.00')
-  await page.getByRole('button', { name: 'Top up' }).click()
+  await steps(page, enter('Amount in EUR', '1.00'), press('Top up'))
   await page.getByRole('status').getByText('between 5.00 and 500.00 EUR').waitFor()
-  await page.getByRole('button', { name: '10 EUR', exact: true }).click()
-  await page.getByRole('button', { name: 'Pay 10.00 EUR' }).click()
-  await page.getByText('Thank you: 1,000 credits were added.').waitFor()
+  await steps(page, press('10 EUR', EXACT), press('Pay 10.00 EUR'), see('Thank you: 1,000 credits were added.'))
   await page.locator('#balance', { hasText: '1,003.25' }).waitFor()
   await page.getByRole('cell', { name: 'Top-up' }).waitFor()
   await page.emulateMedia({ colorScheme: 'light' })
@@ -157,8 +132,7 @@ test('a reseller sees what a customer paid, on the page of the purse, and refund
   await topUps.getByText('10.00 EUR').waitFor()
   for (const state of ['Paid', 'Test']) await topUps.getByText(state, { exact: true }).waitFor()
   await topUps.getByRole('button', { name: 'Refund' }).click()
-  await page.getByLabel('Amount in EUR').fill('4.00')
-  await page.getByRole('dialog').getByRole('button', { name: 'Refund' }).click()
+  await steps(page, enter('Amount in EUR', '4.00'), inDialog(press('Refund')))
   await topUps.getByText('4.00 refunded').waitFor()
   const moves = page.getByRole('table', { name: 'Calls and top-ups' })
   await moves.getByText('Refund of 10.00 EUR').waitFor()
@@ -186,11 +160,8 @@ test('a page of another site shows the balance and a button by the widget, with 
     divs = tokens.map(({ data }) => `<div data-purse="${data.token}" data-amount="20.00"></div>`).join('')
     const page = await context.newPage()
     await page.goto(shop.url)
-    await page.getByText('1003.25 credits').waitFor()
-    await page.getByText('may not be used here').waitFor()
-    await page.getByRole('button', { name: 'Top up' }).first().click()
-    await page.getByRole('button', { name: 'Pay 20.00 EUR' }).click()
-    await page.getByText('3003.25 credits').waitFor()
+    await steps(page, see('1003.25 credits'), see('may not be used here'), press('Top up', FIRST))
+    await steps(page, press('Pay 20.00 EUR'), see('3003.25 credits'))
     assert.equal(new URL(page.url()).origin, shop.url)
   } finally {
     await context.close()
@@ -209,14 +180,10 @@ test('a reseller says who issues invoices, and the customer and the reseller hav
     'VAT in percent': '19',
   }
   for (const [label, value] of Object.entries(fields)) await page.getByLabel(label, { exact: true }).fill(value)
-  await page.getByLabel('Country', { exact: true }).selectOption('DE')
-  await page.getByRole('button', { name: 'Issue invoices' }).click()
-  await page.getByText('The issuer was saved.').waitFor()
+  await steps(page, select('Country', 'DE', EXACT), press('Issue invoices'), see('The issuer was saved.'))
   await page.getByRole('button', { name: 'Issue no more invoices' }).waitFor()
   await operator.go(`/a/${account}/purses/bea`)
-  await page.getByLabel('Company').fill('Bea AG')
-  await page.getByRole('button', { name: 'Save' }).click()
-  await page.getByText('The billing details were saved.').waitFor()
+  await steps(page, enter('Company', 'Bea AG'), press('Save'), see('The billing details were saved.'))
   const top = `/accounts/${account}/purses/bea`
   const { data: begun } = await g.operator<{ url: string }>('POST', `${top}/topups`, { amount: '10.00' })
   const body = new URLSearchParams({ outcome: 'paid' })

@@ -9,6 +9,22 @@ import { BY, OPERATOR_TOKEN } from '../gateway.ts'
 import { started } from '../started.ts'
 import { until } from '../until.ts'
 import { addFilter, startConsole, type Visitor } from './console.ts'
+import {
+  EXACT,
+  enter,
+  FIRST,
+  goTo,
+  inDialog,
+  pick,
+  press,
+  see,
+  select,
+  sight,
+  steps,
+  tick,
+  touch,
+  untick,
+} from './steps.ts'
 
 interface Ordered {
   data: { jobId: string }
@@ -32,19 +48,15 @@ test('more credits than are available are not taken back: the dialog says how ma
   await operator.go(`/operator/accounts/${id}`)
   await page.getByRole('button', { name: 'Add credits', exact: true }).click()
   const dialog = page.getByRole('dialog')
-  await dialog.getByLabel('Amount').fill('-100000')
-  await dialog.getByLabel('Note').fill('closing')
-  await dialog.getByText('Only 380 credits are available.').waitFor()
+  await steps(dialog, enter('Amount', '-100000'), enter('Note', 'closing'), see('Only 380 credits are available.'))
   assert.equal(await dialog.getByText('Balance afterwards').count(), 0)
   assert.equal(await dialog.getByRole('button', { name: 'Take back', exact: true }).isDisabled(), true)
-  await dialog.getByRole('button', { name: 'Take back 380, all that is available' }).click()
-  await dialog.getByText('Balance afterwards: 0 credits.').waitFor()
+  await steps(dialog, press('Take back 380, all that is available'), see('Balance afterwards: 0 credits.'))
   // Somebody else takes some of it while the dialog is open.
   await home.gateway.accounts.credit(id, { amount: -30_000_000n, note: 'meanwhile' }, BY)
   await dialog.getByRole('button', { name: 'Take back', exact: true }).click()
   await dialog.getByText('Only 350 credits are available, so 380 cannot be taken back. Nothing was taken.').waitFor()
-  await dialog.getByRole('button', { name: 'Take back 350, all that is available' }).click()
-  await dialog.getByRole('button', { name: 'Take back', exact: true }).click()
+  await steps(dialog, press('Take back 350, all that is available'), press('Take back', EXACT))
   await page.getByText('The balance is now 0 credits.').waitFor()
 })
 
@@ -143,8 +155,7 @@ test('the outcome filter holds for sums and rows alike, and a row tells when its
 test('the only sight of a new key is closed by its own button, not by Escape', async () => {
   const { page } = operator
   await operator.go(`/a/${account}/keys?new=1`)
-  await page.getByLabel('Name').fill('shop')
-  await page.getByRole('dialog').getByRole('button', { name: 'Create key' }).click()
+  await steps(page, enter('Name', 'shop'), inDialog(press('Create key')))
   await page.getByTestId('key-value').waitFor()
   for (let times = 0; times < 3; times++) await page.keyboard.press('Escape')
   assert.equal(await page.getByTestId('key-value').isVisible(), true)
@@ -156,11 +167,8 @@ test('the only sight of a new key is closed by its own button, not by Escape', a
 test('a key is switched on for the response cache where it is made, and its row says so', async () => {
   const { page } = operator
   await operator.go(`/a/${account}/keys?new=1`)
-  await page.getByLabel('Name').fill('evaluations')
-  await page.getByText('Restrictions and limits').click()
-  await page.getByLabel('Response cache').selectOption('on')
-  await page.getByRole('dialog').getByRole('button', { name: 'Create key' }).click()
-  await page.getByRole('button', { name: 'I have copied it' }).click()
+  await steps(page, enter('Name', 'evaluations'), touch('Restrictions and limits'), select('Response cache', 'on'))
+  await steps(page, inDialog(press('Create key')), press('I have copied it'))
   await page
     .getByRole('row', { name: /evaluations/ })
     .getByText('response cache on')
@@ -172,14 +180,10 @@ test('a key is switched on for the response cache where it is made, and its row 
 test('where the calls of a key go is set on its form, shown again, and changed there', async () => {
   const { page } = operator
   await operator.go(`/a/${account}/keys?new=1`)
-  await page.getByLabel('Name').fill('kept near')
-  await page.getByText('Restrictions and limits').click()
-  await page.getByLabel('Allowed vendors').fill('alpha, beta')
-  await page.getByLabel('Allowed regions').fill('eu')
-  await page.getByLabel('Highest input price').fill('300')
-  await page.getByLabel('Highest output price').fill('1500')
-  await page.getByLabel('Calls may choose vendors and fallback models').uncheck()
-  await page.getByRole('dialog').getByRole('button', { name: 'Create key' }).click()
+  await steps(page, enter('Name', 'kept near'), touch('Restrictions and limits'))
+  await steps(page, enter('Allowed vendors', 'alpha, beta'), enter('Allowed regions', 'eu'))
+  await steps(page, enter('Highest input price', '300'), enter('Highest output price', '1500'))
+  await steps(page, untick('Calls may choose vendors and fallback models'), inDialog(press('Create key')))
   await page.getByRole('button', { name: 'I have copied it' }).click()
   const stored = async () => {
     const { items } = await home.gateway.keys.list(account, { cursor: undefined, limit: 20 })
@@ -187,14 +191,12 @@ test('where the calls of a key go is set on its form, shown again, and changed t
   }
   const maxPrice = { input: '300', output: '1500' }
   assert.deepEqual(await stored(), { vendors: ['alpha', 'beta'], regions: ['eu'], maxPrice, callerChoice: false })
-  await page.getByRole('button', { name: 'Actions for kept near' }).click()
-  await page.getByRole('menuitem', { name: 'Edit' }).click()
+  await steps(page, press('Actions for kept near'), pick('Edit'))
   const vendors = page.getByLabel('Allowed vendors')
   if (!(await vendors.isVisible())) await page.getByText('Restrictions and limits').click()
   assert.equal(await page.getByLabel('Calls may choose vendors').isChecked(), false)
   for (const name of ['alpha', 'beta']) await page.getByRole('button', { name: `Remove ${name}` }).click()
-  await page.getByLabel('Calls may choose vendors').check()
-  await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click()
+  await steps(page, tick('Calls may choose vendors'), inDialog(press('Save')))
   await page.getByRole('dialog').waitFor({ state: 'detached' })
   assert.deepEqual(await stored(), { regions: ['eu'], maxPrice })
 })
@@ -237,8 +239,7 @@ test('cancelling is offered while a job waits, and not once it is worked on', as
   await page.getByRole('definition').getByText('Processing').waitFor()
   assert.equal(await page.getByRole('button', { name: 'Cancel' }).count(), 0)
   await operator.go(`/a/${account}/jobs/${waiting}`)
-  await page.getByRole('button', { name: 'Cancel' }).click()
-  await page.getByText('The job is cancelled.').waitFor()
+  await steps(page, press('Cancel'), see('The job is cancelled.'))
 })
 
 test('times say their zone, and the reader chooses it for the whole page', async () => {
@@ -250,11 +251,9 @@ test('times say their zone, and the reader chooses it for the whole page', async
   await time.waitFor()
   assert.match((await time.textContent()) ?? '', / (EST|EDT|GMT-[45])$/)
   assert.match((await time.getAttribute('title')) ?? '', / (EST|EDT|GMT-[45])$/)
-  await page.getByRole('button', { name: 'Show UTC' }).click()
-  await page.getByText('Times are in UTC.').waitFor()
+  await steps(page, press('Show UTC'), see('Times are in UTC.'))
   for (const one of await page.locator('time').all()) assert.match((await one.textContent()) ?? '', / UTC$/)
-  await page.getByRole('button', { name: 'Show America/New_York' }).click()
-  await page.getByText('Times are in America/New_York.').waitFor()
+  await steps(page, press('Show America/New_York'), see('Times are in America/New_York.'))
 })
 
 test('a statement is in the order in which money moved, with balances that stay, and is filtered by kind and day', async () => {
@@ -282,8 +281,7 @@ test('a statement is in the order in which money moved, with balances that stay,
   await page.getByLabel('Transactions').selectOption('Charge')
   await page.getByRole('table').getByText('Credits added').first().waitFor({ state: 'detached' })
   assert.deepEqual(await cells(), [[charge, left]], 'the balance of a row is the same in every list')
-  await page.getByLabel('Transactions').selectOption('Moved nothing')
-  await page.getByText('Hold released').first().waitFor()
+  await steps(page, select('Transactions', 'Moved nothing'), see('Hold released', FIRST))
   await operator.go(`/a/${id}/statement/movements?to=2020-01-01`)
   await page.getByText('No transactions match').waitFor()
 })
@@ -294,9 +292,7 @@ test('audit rows open, and are found by what was done, by whom and to what', asy
   await operator.go('/operator/audit?action=key&actor=mara%40example.com')
   await page.getByRole('button', { name: /created the key "audited"/ }).click()
   const dialog = page.getByRole('dialog')
-  await dialog.getByText(id, { exact: true }).waitFor()
-  await dialog.getByRole('cell', { name: 'audited' }).waitFor()
-  await dialog.getByRole('button', { name: 'All about this object' }).click()
+  await steps(dialog, see(id, EXACT), sight('cell', 'audited'), press('All about this object'))
   await page.getByLabel('Object', { exact: true }).waitFor()
   assert.equal(await page.getByLabel('Object', { exact: true }).inputValue(), id)
   // The rows of the question before stay until the answer is there.
@@ -348,15 +344,13 @@ test('why did this call fail: two clicks from home, with the reason, the advice 
   })
   const page = await walk(made.id, follow('Usage'), follow(/gamma-v4-pro/))
   const story = page.getByRole('region', { name: 'What went wrong' })
-  await story.getByText('The vendor is not available right now.').waitFor()
-  await story.getByText(/answered HTTP 503/).waitFor()
+  await steps(story, see('The vendor is not available right now.'), see(/answered HTTP 503/))
   await story.getByText(/What to do: Wait for/).waitFor()
   const code = story.getByRole('link', { name: /Vendor unavailable/ })
   assert.equal(await code.getAttribute('href'), '/docs/reference/errors#upstream_unavailable')
   await page.getByRole('region', { name: 'Where the time went' }).getByText('Admission and hold').waitFor()
   const asked = page.getByRole('region', { name: 'Request', exact: true })
-  await asked.getByText('321', { exact: true }).waitFor()
-  await asked.getByRole('link', { name: 'gamma', exact: true }).click()
+  await steps(asked, see('321', EXACT), goTo('gamma', EXACT))
   await page.getByRole('heading', { level: 1, name: 'gamma' }).waitFor()
   await page.goBack()
   await asked.waitFor()
@@ -386,8 +380,7 @@ test('which vendor is ill: one click from the operator’s home, the worst first
     })
   const page = await walk(made.id, follow('Operator'), follow('Vendors'))
   const first = page.getByRole('table', { name: 'Vendors' }).locator('tbody tr').first()
-  await first.getByRole('link', { name: 'gamma' }).waitFor()
-  await first.getByText(/^(Circuit (open|half-open)|Degraded)/).waitFor()
+  await steps(first, sight('link', 'gamma'), see(/^(Circuit (open|half-open)|Degraded)/))
 })
 
 test('which key spends most this week: two clicks from home', async () => {
@@ -399,8 +392,7 @@ test('which key spends most this week: two clicks from home', async () => {
   await ask(made.key, 'alpha-5.4')
   const page = await walk(made.id, follow('Keys'), (on) => on.getByRole('button', { name: /^Spent in 7 days/ }).click())
   const first = page.getByRole('row').nth(1)
-  await first.getByText('the dear one', { exact: true }).waitFor()
-  await first.getByRole('link', { name: /^3 *calls of the dear one$/ }).waitFor()
+  await steps(first, see('the dear one', EXACT), sight('link', /^3 *calls of the dear one$/))
 })
 
 test('is my balance about to end: one click from home, and said on every page when it has', async () => {
@@ -419,8 +411,7 @@ test('is my balance about to end: one click from home, and said on every page wh
   for (let status = 200; status === 200; ) status = (await ask()).status
   await page.reload()
   const banner = page.locator('.banner')
-  await banner.getByText(/calls that may cost more are rejected with HTTP 402/).waitFor()
-  await banner.getByRole('link', { name: 'See rejected calls' }).click()
+  await steps(banner, see(/calls that may cost more are rejected with HTTP 402/), goTo('See rejected calls'))
   // Refusals are written together, a moment later.
   await page.getByRole('button', { name: 'Auto-refresh' }).click()
   await page.getByRole('row').getByText('Rejected · Not enough credits').first().waitFor()
@@ -433,9 +424,7 @@ test('is my balance about to end: one click from home, and said on every page wh
 test('an invitation is listed until it is withdrawn, and a second operator can be made', async () => {
   const { page } = operator
   await operator.go('/operator/operators')
-  await page.getByRole('button', { name: 'Invite an operator' }).click()
-  await page.getByLabel('Email').fill('second@example.com')
-  await page.getByRole('button', { name: 'Create link' }).click()
+  await steps(page, press('Invite an operator'), enter('Email', 'second@example.com'), press('Create link'))
   const link = (await page.getByRole('dialog').locator('pre').textContent()) ?? ''
   await page.getByRole('button', { name: 'Done' }).click()
   const row = page.getByRole('row', { name: /second@example\.com/ })
@@ -486,14 +475,9 @@ test('a key has a page with its id, its limits, what it spent and its last error
   const { key, id } = await home.gateway.keys.create(account, { name: 'kiosk', limits: { requestsPerMinute: 30 } }, BY)
   assert.equal((await home.call('/v1/chat/completions', key, NO_MODEL)).status, 404)
   await operator.go(`/a/${account}/keys`)
-  await page.getByRole('link', { name: 'kiosk', exact: true }).click()
-  await page.getByRole('heading', { name: 'kiosk' }).waitFor()
-  await page.getByText(id, { exact: true }).waitFor()
+  await steps(page, goTo('kiosk', EXACT), sight('heading', 'kiosk'), see(id, EXACT))
   await page.getByRole('region', { name: 'What it may do' }).getByText('30').first().waitFor()
   assert.deepEqual(await home.violations(page), [])
-  await page.getByRole('button', { name: 'Actions for kiosk' }).click()
-  await page.getByRole('menuitem', { name: 'Edit' }).click()
-  await page.getByRole('dialog').getByLabel('Name').fill('kiosk 2')
-  await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click()
+  await steps(page, press('Actions for kiosk'), pick('Edit'), inDialog(enter('Name', 'kiosk 2'), press('Save')))
   await page.getByRole('heading', { name: 'kiosk 2' }).waitFor()
 })

@@ -7,6 +7,7 @@ import type { Page } from 'playwright-core'
 import { startMailServer } from '../mail-server.ts'
 import { started } from '../started.ts'
 import { PASSWORD, startConsole, type Visitor } from './console.ts'
+import { EXACT, enter, goTo, press, see, seeRow, select, sight, steps, tick } from './steps.ts'
 
 const post = started(startMailServer)
 const home = started(() =>
@@ -35,17 +36,12 @@ test('an operator offers a pack for test payments, which are marked as a test', 
   const { page } = operator
   assert.equal(await forge(), 404)
   await operator.go('/operator/payments/settings')
-  await page.getByLabel('Test payments').check()
-  await page.getByText('every purchase succeeds without money').waitFor()
-  await page.getByRole('button', { name: 'Save' }).click()
-  await page.getByText('Saved.').waitFor()
+  await steps(page, tick('Test payments'), see('every purchase succeeds without money'), press('Save'), see('Saved.'))
   assert.equal(await forge(), 401)
   await operator.follow('/operator/plans')
   await page.getByRole('button', { name: 'New pack' }).click()
   await fill(page, { Name: 'Starter', Price: '20.00', Credits: '2200', Currency: 'EUR' })
-  await page.getByRole('button', { name: 'Preview the change' }).click()
-  await page.getByRole('button', { name: 'Apply' }).click()
-  await page.getByRole('row', { name: /Starter.*20\.00 EUR/ }).waitFor()
+  await steps(page, press('Preview the change'), press('Apply'), seeRow(/Starter.*20\.00 EUR/))
   await operator.follow('/operator/finance/invoices')
   const address = { 'Street and number': 'Hafenstr. 1', Postcode: '20457', City: 'Hamburg' }
   await fill(page, { 'Name of the company': 'Acme GmbH', ...address, 'VAT id': 'DE136695976' })
@@ -62,41 +58,29 @@ test('an operator offers a pack for test payments, which are marked as a test', 
   await page.getByText('The issuer was saved.').waitFor()
   await operator.follow('/operator/sign-up')
   await page.getByRole('radio', { name: 'Open Anyone' }).check()
-  await page.getByRole('button', { name: 'Save' }).click()
-  await page.getByText('Saved.', { exact: true }).waitFor()
+  await steps(page, press('Save'), see('Saved.', EXACT))
 })
 
 test('a customer signs up, buys, pays on the simulated page, and gets an invoice that says test', async () => {
   const { page } = customer
   await customer.go('/login')
-  await page.getByRole('link', { name: 'Sign up' }).click()
-  await page.getByLabel('Email').fill('ada@example.com')
-  await page.getByRole('button', { name: 'Send me a link' }).click()
+  await steps(page, goTo('Sign up'), enter('Email', 'ada@example.com'), press('Send me a link'))
   const mail = await post.newest('ada@example.com')
   await page.goto(/https?:\S+#token=\S+/.exec(mail.text)![0])
-  await page.getByLabel('Password').fill(PASSWORD)
-  await page.getByRole('button', { name: 'Create the account' }).click()
-  await page.getByRole('heading', { name: 'Overview' }).waitFor()
+  await steps(page, enter('Password', PASSWORD), press('Create the account'), sight('heading', 'Overview'))
   await page.getByRole('link', { name: 'Billing' }).first().click()
   const billing = page.getByRole('navigation', { name: 'Billing' })
   await billing.getByRole('link', { name: 'Buy credits' }).click()
-  await page.getByText('nobody pays anything here').waitFor()
-  await page.getByRole('link', { name: 'Fill in the billing details' }).click()
+  await steps(page, see('nobody pays anything here'), goTo('Fill in the billing details'))
   await fill(page, { Company: 'Ada & Co', 'Street and number': 'Weg 2', Postcode: '20457', City: 'Hamburg' })
-  await page.getByLabel('Country').selectOption('Germany')
-  await page.getByRole('button', { name: 'Save' }).click()
-  await page.getByText('The billing details were saved.').waitFor()
+  await steps(page, select('Country', 'Germany'), press('Save'), see('The billing details were saved.'))
   await billing.getByRole('link', { name: 'Buy credits' }).click()
 
   await page.getByRole('region', { name: 'Starter' }).getByText('€20.00', { exact: true }).waitFor()
-  await page.getByRole('button', { name: 'Buy Starter' }).click()
-  await page.getByText('No money moves, and no card is asked for.').waitFor()
+  await steps(page, press('Buy Starter'), see('No money moves, and no card is asked for.'))
   assert.deepEqual(await home.violations(page), [])
-  await page.getByRole('button', { name: 'Decline the payment' }).click()
-  await page.getByText('The test card was declined.').waitFor()
-  await page.getByRole('button', { name: 'Buy Starter' }).click()
-  await page.getByRole('button', { name: 'Pay 20.00 EUR' }).click()
-  await page.getByText('2,200 credits were added.').waitFor()
+  await steps(page, press('Decline the payment'), see('The test card was declined.'), press('Buy Starter'))
+  await steps(page, press('Pay 20.00 EUR'), see('2,200 credits were added.'))
   const row = page.getByRole('table', { name: 'Payments' }).getByRole('row', { name: /Paid/ })
   await row.getByText('Test', { exact: true }).waitFor()
   await billing.getByRole('link', { name: 'Invoices' }).click()

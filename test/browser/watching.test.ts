@@ -9,6 +9,7 @@ import { listen, started } from '../started.ts'
 import { above, until } from '../until.ts'
 import { addFilter, PASSWORD, startConsole, type TestConsole, type Visitor } from './console.ts'
 import { setTheme } from './pages.ts'
+import { EXACT, enter, FIRST, goTo, hit, inDialog, press, see, seeRow, select, sight, steps, touch } from './steps.ts'
 
 let operator: Visitor
 let hookUrl = ''
@@ -38,16 +39,12 @@ async function owner(): Promise<Visitor> {
   const visitor = await home.visitor()
   const { page } = operator
   await operator.go(`/operator/accounts/${account.id}/members`)
-  await page.getByRole('button', { name: 'Invite', exact: true }).click()
-  await page.getByLabel('Email').fill('ada@example.com')
-  await page.getByLabel('Role').selectOption('owner')
+  await steps(page, press('Invite', EXACT), enter('Email', 'ada@example.com'), select('Role', 'owner'))
   await page.getByRole('dialog').getByRole('button', { name: 'Invite', exact: true }).click()
   const link = (await page.getByRole('dialog').locator('pre').textContent()) ?? ''
   await page.getByRole('button', { name: 'Done' }).click()
   await visitor.page.goto(link)
-  await visitor.page.getByLabel('Password').fill(PASSWORD)
-  await visitor.page.getByRole('button', { name: 'Accept and sign in' }).click()
-  await visitor.page.getByRole('heading', { name: 'Overview' }).waitFor()
+  await steps(visitor.page, enter('Password', PASSWORD), press('Accept and sign in'), sight('heading', 'Overview'))
   return visitor
 }
 
@@ -60,20 +57,14 @@ test('an owner sets rules and receivers by form, tests them and sees how the del
   await below.click()
   await page.getByLabel('Available credits fall below, in credits').fill('lots')
   assert.equal(await page.getByRole('button', { name: 'Save' }).isDisabled(), true)
-  await page.getByLabel('Available credits fall below, in credits').fill('5000')
-  await page.getByRole('switch', { name: 'A job failed' }).click()
-  await page.getByRole('button', { name: 'Save' }).click()
-  await page.getByText('Saved.').waitFor()
+  await steps(page, enter('Available credits fall below, in credits', '5000'), hit('switch', 'A job failed'))
+  await steps(page, press('Save'), see('Saved.'))
   const { rules } = await openedAlerts(home).settings(account.id)
   assert.deepEqual([rules.balanceBelow, rules.jobFailed, rules.limitShares], ['5000', false, [50, 80, 100]])
 
-  await page.getByLabel('Address').fill('http://169.254.169.254/latest')
-  await page.getByRole('button', { name: 'Add' }).click()
+  await steps(page, enter('Address', 'http://169.254.169.254/latest'), press('Add'))
   await page.locator('.fault').waitFor()
-  await page.getByLabel('Address').fill(hookUrl)
-  await page.getByRole('button', { name: 'Add' }).click()
-  await page.getByRole('button', { name: `Remove ${hookUrl}` }).waitFor()
-  await page.getByRole('button', { name: 'Send a test' }).click()
+  await steps(page, enter('Address', hookUrl), press('Add'), sight('button', `Remove ${hookUrl}`), press('Send a test'))
   await page.getByRole('row', { name: /alert\.test.*Webhook.*Delivered/ }).waitFor()
   assert.equal(JSON.parse(told[0] ?? '{}').type, 'alert.test')
 
@@ -88,15 +79,10 @@ test('an owner sets rules and receivers by form, tests them and sees how the del
   await page.getByRole('button', { name: 'Alerts', exact: true }).locator('visible=true').waitFor()
   const row = page.getByRole('row', { name: /The balance of test is low/ })
   await row.getByRole('button', { name: /of 1 delivered/ }).click()
-  await page
-    .getByRole('dialog')
-    .getByText(/^Webhook to 127/)
-    .waitFor()
-  await page.getByRole('button', { name: 'Done' }).click()
+  await steps(page, inDialog(see(/^Webhook to 127/)), press('Done'))
 
   await ada.go(`/a/${account.id}/alerts/rules`)
-  await page.getByRole('button', { name: `Remove ${hookUrl}` }).click()
-  await page.getByText('No receivers').waitFor()
+  await steps(page, press(`Remove ${hookUrl}`), see('No receivers'))
   assert.equal(await page.getByText('TOLLGATE_OUTBOUND_ALLOW').count(), 0, 'it is for operators')
   await ada.close()
 })
@@ -110,12 +96,9 @@ test('whoever looks for a webhook finds why it was refused, and repeats it, in b
   await openedAlerts(home).test(other.id)
   await operator.go('/operator/deliveries')
   await addFilter(page, 'Status')
-  await page.getByLabel('Status', { exact: true }).selectOption('delivered')
-  await page.getByLabel('Account').fill(other.id)
+  await steps(page, select('Status', 'delivered', EXACT), enter('Account', other.id))
   await page.getByLabel('Account').press('Enter')
-  await page.getByText('No deliveries match').waitFor()
-  await page.getByLabel('Status', { exact: true }).selectOption('')
-  await page.getByRole('link', { name: 'alert.test' }).click()
+  await steps(page, see('No deliveries match'), select('Status', '', EXACT), goTo('alert.test'))
   const attempts = page.getByRole('table', { name: 'Attempts' })
   await attempts.getByText('the disk is full').first().waitFor()
   await page.getByRole('button', { name: 'Send now' }).waitFor()
@@ -126,12 +109,10 @@ test('whoever looks for a webhook finds why it was refused, and repeats it, in b
     assert.deepEqual(await home.violations(page), [], theme)
   }
   broken = false
-  await page.getByRole('button', { name: 'Send now' }).click()
-  await page.getByRole('button', { name: 'Repeat' }).waitFor()
+  await steps(page, press('Send now'), sight('button', 'Repeat'))
   await page.locator('main').getByText('Delivered', { exact: true }).first().waitFor()
   const before = told.length
-  await page.getByRole('button', { name: 'Repeat' }).click()
-  await page.getByText('It is on its way, under the same id.').first().waitFor()
+  await steps(page, press('Repeat'), see('It is on its way, under the same id.', FIRST))
   await until(() => told.length, above(before))
   assert.equal(told.at(-1), told.at(-2), 'the same message')
   await operator.go(`/a/${other.id}/deliveries`)
@@ -151,14 +132,11 @@ test('an operator’s bell tells of the gateway, and leaves an account’s alert
   await page.getByRole('dialog').getByRole('link', { name: 'The circuit breaker of gamma is open' }).click()
   await page.waitForURL((url) => url.pathname.endsWith('/operator/vendors/gamma'))
   await operator.go('/operator/alerts')
-  await page.getByText('The circuit breaker of gamma is open').waitFor()
-  await page.getByText('With accounts').click()
+  await steps(page, see('The circuit breaker of gamma is open'), touch('With accounts'))
   await page.getByText('The balance of test is low').waitFor()
   await operator.go('/operator/alerts/rules')
   await page.getByText('Private addresses must be listed in TOLLGATE_OUTBOUND_ALLOW.').waitFor()
-  await page.getByRole('switch', { name: 'The circuit breaker of a vendor is open' }).click()
-  await page.getByRole('button', { name: 'Save' }).click()
-  await page.getByText('Saved.').waitFor()
+  await steps(page, hit('switch', 'The circuit breaker of a vendor is open'), press('Save'), see('Saved.'))
   assert.equal((await openedAlerts(home).settings('')).rules.vendorOpen, false)
   assert.equal((await openedAlerts(home).settings('')).rules.verification, true)
 })
@@ -180,11 +158,9 @@ test('live calls say why they failed, and are found by account, key and reason; 
   await home.logIn(phone, 'op@example.com')
   await phone.go('/operator/live')
   const { page } = phone
-  await page.getByText('The last 200 calls, newest first.').waitFor()
-  await page.getByRole('button', { name: /^Show \d+ older call/ }).waitFor()
+  await steps(page, see('The last 200 calls, newest first.'), sight('button', /^Show \d+ older call/))
   assert.equal(await page.getByRole('row').count(), 41, 'forty and the head')
-  await page.getByLabel('Show').selectOption('failed')
-  await page.getByRole('row', { name: /beta-opus-5.*502 · failed.*Vendor/ }).waitFor()
+  await steps(page, select('Show', 'failed'), seeRow(/beta-opus-5.*502 · failed.*Vendor/))
   assert.equal(await page.getByRole('row', { name: /rejected/ }).count(), 0)
   await page.getByLabel('Show').selectOption('')
   await page.getByRole('textbox', { name: 'Find' }).fill('upstream')
@@ -192,10 +168,7 @@ test('live calls say why they failed, and are found by account, key and reason; 
   assert.equal(await page.locator('tbody tr').count(), 1)
   await page.getByRole('textbox', { name: 'Find' }).fill(poor.keyId)
   await page.locator('tbody tr').nth(2).waitFor({ state: 'detached' })
-  await page
-    .getByRole('row', { name: /\d+ calls.*402 · rejected/ })
-    .first()
-    .waitFor()
+  await steps(page, seeRow(/\d+ calls.*402 · rejected/, FIRST))
   await page.getByRole('textbox', { name: 'Find' }).fill('restricted')
   await page.getByRole('row', { name: /beta-opus-5.*403 · rejected/ }).waitFor()
   await phone.close()
@@ -210,8 +183,7 @@ test('a vendor shows its last day and which models fail; home shows the margin a
   await operator.go('/operator/vendors')
   await page.getByRole('link', { name: 'beta', exact: true }).click()
   const card = page.getByRole('region', { name: 'Health over time' })
-  await card.getByText('Latency, p50').waitFor()
-  await card.getByText(/beta-opus-5: \d+ of \d+ calls? failed/).waitFor()
+  await steps(card, see('Latency, p50'), see(/beta-opus-5: \d+ of \d+ calls? failed/))
   await operator.go('/operator/home')
   const losing = page.getByRole('region', { name: 'Losing money' })
   await losing.getByRole('row', { name: /gamma-v4-pro.*1/ }).waitFor()

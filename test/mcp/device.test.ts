@@ -5,6 +5,7 @@ import { test } from 'node:test'
 import type { KeyView } from '../../src/admission/views.ts'
 import type { WhoView } from '../../src/identity/views.ts'
 import { startConsole } from '../browser/console.ts'
+import { EXACT, enter, FIRST, goTo, press, see, select, sight, steps } from '../browser/steps.ts'
 import { freshDatabase } from '../database.ts'
 import { type DeviceCode, deviceProgram } from '../device-program.ts'
 import { startGateway, type TestGateway } from '../gateway.ts'
@@ -250,16 +251,11 @@ test('the page: a person types the code, sees which program waits, and allows it
   const code = await program.begin()
   const { page } = visitor
   await visitor.go('/device')
-  await page.getByLabel('The code that the program shows').fill('BBBB-BBBB')
-  await page.getByRole('button', { name: 'Continue' }).click()
+  await steps(page, enter('The code that the program shows', 'BBBB-BBBB'), press('Continue'))
   await page.getByText('No program waits with this code').waitFor()
   await page.goto(code.verification_uri_complete)
-  await page.getByRole('button', { name: 'Continue' }).click()
-  await page.getByText('Lighthouse <b>agent</b>').first().waitFor()
-  await page.getByText('call models, and use tools').waitFor()
-  await page.getByLabel('Account').selectOption(id)
-  await page.getByRole('button', { name: 'Allow' }).click()
-  await page.getByRole('heading', { name: 'Connected' }).waitFor()
+  await steps(page, press('Continue'), see('Lighthouse <b>agent</b>', FIRST), see('call models, and use tools'))
+  await steps(page, select('Account', id), press('Allow'), sight('heading', 'Connected'))
   const { status, body } = await program.poll(code)
   assert.equal(status, 200, JSON.stringify(body))
   assert.equal(await chat(body.access_token), 200)
@@ -284,9 +280,7 @@ test('the page of a run: an owner goes from the sessions to one run, and sees wh
   await g.logIn(visitor, 'op@example.com')
   const { page } = visitor
   await visitor.go(`/a/${id}/usage?view=labels&label=session`)
-  await page.getByRole('link', { name: 'Run', exact: true }).click()
-  await page.getByRole('heading', { name: 'Run' }).waitFor()
-  await page.getByText('task <b>7</b>').first().waitFor()
+  await steps(page, goTo('Run', EXACT), sight('heading', 'Run'), see('task <b>7</b>', FIRST))
   await page.getByRole('table', { name: 'Agents of the run' }).getByText('– explorer').waitFor()
   assert.equal(await page.getByRole('table', { name: 'Calls and tools of the run' }).getByRole('link').count(), 2)
   assert.deepEqual(g.mishaps, [])
