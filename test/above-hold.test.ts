@@ -69,10 +69,7 @@ const g = testGateway(() => ({
   },
 }))
 
-interface Account {
-  readonly id: string
-  readonly key: string
-}
+type Account = { readonly id: string; readonly key: string }
 
 async function counted(): Promise<number> {
   const { key } = await g.account()

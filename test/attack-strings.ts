@@ -17,11 +17,7 @@ interface Loop {
   readonly round: string
 }
 
-export interface Attack {
-  readonly prefix: string
-  readonly pump: string
-  readonly suffix: string
-}
+export type Attack = { readonly prefix: string; readonly pump: string; readonly suffix: string }
 
 const CANDIDATES = [
   ...Array.from({ length: 128 }, (_, code) => String.fromCharCode(code)),

@@ -42,11 +42,7 @@ const g = testGateway(() => ({
   },
 }))
 
-interface Caller {
-  readonly id: string
-  readonly key: string
-  readonly keyId: string
-}
+type Caller = { readonly id: string; readonly key: string; readonly keyId: string }
 
 const ask = (key: string, body: object = {}) =>
   g.call('/v1/chat/completions', key, {

@@ -3,12 +3,7 @@
 import { text } from 'node:stream/consumers'
 import { listen } from './started.ts'
 
-interface Inserted {
-  readonly day: string
-  readonly account_id: string
-  readonly id: string
-  readonly line: string
-}
+type Inserted = { readonly day: string; readonly account_id: string; readonly id: string; readonly line: string }
 
 export async function clickHouseLike() {
   /** To the next inserts; then it takes all. */

@@ -23,10 +23,7 @@ interface Described {
 }
 
 /** A request by its values, not yet as text. */
-export interface Asked {
-  readonly values: Readonly<Record<string, unknown>>
-  readonly body?: unknown
-}
+export type Asked = { readonly values: Readonly<Record<string, unknown>>; readonly body?: unknown }
 
 export interface Operation extends Described {
   readonly method: string

@@ -10,16 +10,8 @@ interface Event {
   }
 }
 
-export interface Counted {
-  readonly passed: number
-  readonly failed: number
-  readonly failures: readonly Failure[]
-}
-export interface Failure {
-  readonly file: string
-  readonly test: string
-  readonly why: string
-}
+export type Counted = { readonly passed: number; readonly failed: number; readonly failures: readonly Failure[] }
+export type Failure = { readonly file: string; readonly test: string; readonly why: string }
 
 export default async function* counts(events: AsyncIterable<Event>): AsyncGenerator<string> {
   let file = ''

@@ -24,11 +24,7 @@ import { above, not, until } from './until.ts'
 /** As the guide says: the first, and twelve more. */
 const TRIES_MAX = 13
 
-interface Got {
-  readonly path: string
-  readonly headers: IncomingHttpHeaders
-  readonly body: string
-}
+type Got = { readonly path: string; readonly headers: IncomingHttpHeaders; readonly body: string }
 
 let g: TestGateway
 let receiver: Listening

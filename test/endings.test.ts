@@ -178,13 +178,7 @@ const g = started(() =>
   }),
 )
 
-interface EndedCall {
-  status: number
-  outcome: string
-  charged: bigint
-  held: bigint
-  estimated: boolean
-}
+type EndedCall = { status: number; outcome: string; charged: bigint; held: bigint; estimated: boolean }
 
 function ask(on: TestGateway, key: string, ending: string, kind: string, signal?: AbortSignal): Promise<Response> {
   const { path, body } = KINDS[kind]!

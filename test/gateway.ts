@@ -166,10 +166,7 @@ export function testGateway(
  * Files that share a gateway, by its catalog: all of a process are loaded before the first runs, and they run one after
  * the other.
  */
-interface Users {
-  left: number
-  gateway: Promise<TestGateway> | undefined
-}
+type Users = { left: number; gateway: Promise<TestGateway> | undefined }
 const shared = new Map<TestGatewayOptions['catalog'], Users>()
 
 function usersOf({ catalog }: TestGatewayOptions): Users {

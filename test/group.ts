@@ -9,10 +9,7 @@ import nodeTest, { type HookFn, type HookOptions, type TestFn, type TestOptions 
 
 /** What the file that is being loaded declares; what it closes last comes first. */
 let declared: Declared | undefined
-interface Declared {
-  readonly tests: Array<() => void>
-  readonly closing: Array<() => void>
-}
+type Declared = { readonly tests: Array<() => void>; readonly closing: Array<() => void> }
 
 function noting<Declare extends (...given: never[]) => unknown>(declare: Declare, closes = false): Declare {
   const note = (...given: never[]) => {

@@ -15,11 +15,7 @@ interface Node {
   readonly [member: string]: any
 }
 
-interface LongFunction {
-  readonly name: string
-  readonly lines: number
-  readonly parameters: number
-}
+type LongFunction = { readonly name: string; readonly lines: number; readonly parameters: number }
 
 export interface SourceFile {
   readonly path: string

@@ -13,11 +13,7 @@ import { listen, started } from './started.ts'
 const FOLDER = join(import.meta.dirname, 'fixtures', 'llama.cpp')
 const MODEL = 'tiny-random'
 
-interface Recorded {
-  readonly status: number
-  readonly contentType: string
-  readonly body: string
-}
+type Recorded = { readonly status: number; readonly contentType: string; readonly body: string }
 
 const recorded = async (name: string) => JSON.parse(await readFile(join(FOLDER, `${name}.json`), 'utf8')) as Recorded
 

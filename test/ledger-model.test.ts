@@ -125,10 +125,7 @@ const story = fc.record({
   waves: fc.array(fc.array(step, { minLength: 1, maxLength: 8 }), { minLength: 1, maxLength: 5 }),
 })
 
-interface Told {
-  readonly step: Step
-  readonly answer: Reserved | Resolved | undefined
-}
+type Told = { readonly step: Step; readonly answer: Reserved | Resolved | undefined }
 
 async function play(account: string, told: Told[], wave: readonly Step[]): Promise<void> {
   const idOf = (index: number) => `${account}-${index}`
@@ -195,13 +192,7 @@ async function burst(ledger: Ledger, account: string, { calls, want, charge }: E
   await Promise.all(ends)
 }
 
-interface TransferRow {
-  id: string
-  kind: string
-  amount: bigint
-  loss: bigint
-  held: bigint
-}
+type TransferRow = { id: string; kind: string; amount: bigint; loss: bigint; held: bigint }
 
 async function check(
   account: string,

@@ -26,10 +26,7 @@ const KNOWN = new Set([
 /** Packages that do not name their licence, and what the file in them says. */
 const UNNAMED: Readonly<Record<string, string>> = { 'png-js@2.0.0': 'MIT' }
 
-interface LockedPackage {
-  readonly version: string
-  readonly license?: string
-}
+type LockedPackage = { readonly version: string; readonly license?: string }
 
 export interface Licence {
   readonly name: string

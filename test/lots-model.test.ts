@@ -97,11 +97,7 @@ interface Claim {
   readonly lot: string | undefined
   readonly only: boolean
 }
-interface Call {
-  readonly id: string
-  readonly products: readonly string[]
-  state: 'open' | 'lost' | 'over'
-}
+type Call = { readonly id: string; readonly products: readonly string[]; state: 'open' | 'lost' | 'over' }
 
 class Reference {
   credits: Credit[] = []

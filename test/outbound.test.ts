@@ -53,10 +53,7 @@ after(async () => {
   await receiver.close()
 })
 
-interface Refusal {
-  code: number
-  message: string
-}
+type Refusal = { code: number; message: string }
 
 async function edit(key: string, image_urls: string[]) {
   const answer = await on.call('/alpha/v1/images/generations', key, {

@@ -51,10 +51,7 @@ const COMPOSED: Record<string, readonly RegExp[]> = {
   'console/src/markdown-blocks.ts': [/^ {0,3}`{3,}\s*$/],
 }
 
-interface Found {
-  readonly file: string
-  readonly pattern: RegExp
-}
+type Found = { readonly file: string; readonly pattern: RegExp }
 
 function patternsOf(file: string): Found[] {
   const found: Found[] = []

@@ -157,11 +157,7 @@ const g = testGateway(() => ({
 
 // ---- The ways of each format.
 
-interface Asked {
-  readonly stream?: boolean
-  readonly cut?: number
-  readonly headers?: Record<string, string>
-}
+type Asked = { readonly stream?: boolean; readonly cut?: number; readonly headers?: Record<string, string> }
 const words = (index: number, cut?: number) => `cell ${index}${cut === undefined ? '' : ` cut ${cut}`}`
 const addressOf = (format: ProtocolName, index = 0) => mediaOf(format)?.path ?? DATA[format]!.address(index)
 /** What is sold by the character has always as many. */

@@ -13,10 +13,7 @@ const { values } = parseArgs({ options: { key: { type: 'string' }, made: { type:
 if (values.key === undefined) throw new Error('Say where the private key is: --key <file>.')
 const key = createPrivateKey(await readFile(values.key))
 
-interface Known {
-  usd: object[]
-  earlier?: object[][]
-}
+type Known = { usd: object[]; earlier?: object[][] }
 const FILE = join(import.meta.dirname, '../src/extensions/prices/price-table.json')
 const before = await readFile(FILE, 'utf8').then(
   (text) => JSON.parse(text) as { vendors: Record<string, Record<string, Known>> },

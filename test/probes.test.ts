@@ -75,13 +75,7 @@ beforeEach(() => {
   giveToken = brief
 })
 
-interface ProbeRow {
-  state: string
-  failures: number
-  message: string
-  version: number
-  probed_at: Date | null
-}
+type ProbeRow = { state: string; failures: number; message: string; version: number; probed_at: Date | null }
 const sql = (text: string, values: string[] = []) => one.sql<ProbeRow>(text, values)
 const rowOf = async (name: string) => (await sql('select * from vendor_probe where vendor = $1', [name]))[0]
 const tick = () => Promise.all([one.gateway.prober.tick(), other.gateway.prober.tick()])

@@ -29,11 +29,7 @@ const inTheNameOf = (g: TestGateway, id: string): TestGateway => ({
 })
 const micro = (credits: string) => BigInt(Math.round(Number(credits) * 1e6))
 
-interface Sums {
-  readonly calls: number
-  readonly sold: bigint
-  readonly paid: bigint
-}
+type Sums = { readonly calls: number; readonly sold: bigint; readonly paid: bigint }
 
 /**
  * What a purse and its account paid by the movements; that both agree with the ledger, with each other and with the

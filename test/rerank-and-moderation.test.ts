@@ -34,10 +34,7 @@ const client = (path = '/v1') => new OpenAI({ apiKey: key, baseURL: g.url + path
 const DOCUMENTS = ['A recipe for onion soup.', 'The gate opens at dawn.', 'The gate is closed.']
 const QUERY = 'When does the gate open? The gate opens at'
 
-interface Ranked {
-  model: string
-  results: { index: number; relevance_score: number; document?: { text: string } }[]
-}
+type Ranked = { model: string; results: { index: number; relevance_score: number; document?: { text: string } }[] }
 
 test('results that a vendor calls data are results, and its tokens are charged', async () => {
   const data = [{ index: 1, relevance_score: 0.9, document: 'Zürich' }]

@@ -11,10 +11,7 @@ import { connect } from './mcp/client.ts'
 import { openSocket } from './socket-client.ts'
 import { until } from './until.ts'
 
-interface Made {
-  readonly id: string
-  readonly key: string
-}
+type Made = { readonly id: string; readonly key: string }
 
 let made: Made
 /** What the application without a restriction made, by the first part of an endpoint's id. */

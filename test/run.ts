@@ -283,10 +283,7 @@ class Progress {
   }
 }
 
-interface Running {
-  readonly env: NodeJS.ProcessEnv
-  readonly signal: AbortSignal
-}
+type Running = { readonly env: NodeJS.ProcessEnv; readonly signal: AbortSignal }
 
 /** Of the runner, for what is left of it when it is told to end: a test that blocks its process hears nothing. */
 const ENDS_WITHIN_MS = 10_000
@@ -436,10 +433,7 @@ async function close(lines: readonly string[]): Promise<void> {
   if (collected) await appendFile(collected, text)
 }
 
-interface Chosen {
-  readonly suite: Suite
-  readonly files: readonly string[]
-}
+type Chosen = { readonly suite: Suite; readonly files: readonly string[] }
 
 function chooseRuns(patterns: readonly string[]): Chosen[] {
   const suite = { ...(values.long ? LONG : ORDINARY), isBare: values['no-extensions'] }

@@ -6,10 +6,7 @@ import { listen } from './started.ts'
 
 export const SIMILARWEB_KEY = 'sw-0123456789abcdef0123456789abcdef'
 
-interface Asked {
-  readonly path: string
-  readonly query: Readonly<Record<string, string>>
-}
+type Asked = { readonly path: string; readonly query: Readonly<Record<string, string>> }
 
 type Members = Record<string, unknown>
 type Maker = (

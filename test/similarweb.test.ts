@@ -51,9 +51,7 @@ const json = (body: unknown) => (res: ServerResponse) => {
   res.writeHead(200, { 'content-type': 'application/json' }).end(typeof body === 'string' ? body : JSON.stringify(body))
 }
 
-interface Told {
-  readonly error: { readonly code: number; readonly message: string }
-}
+type Told = { readonly error: { readonly code: number; readonly message: string } }
 
 test('one command with one credential connects it: tested without buying data, what it serves goes there, and the rest is named', async () => {
   const connect = ['connect', 'similarweb', '--url', vendor.url]

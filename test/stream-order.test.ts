@@ -84,10 +84,7 @@ const g = testGateway(() => ({
 }))
 
 /** How a caller reads: after so many pieces it stops until the loop has turned so many times. */
-interface Pace {
-  readonly every: number
-  readonly turns: number
-}
+type Pace = { readonly every: number; readonly turns: number }
 
 const EAGER: Pace = { every: Number.POSITIVE_INFINITY, turns: 0 }
 

@@ -335,10 +335,7 @@ export async function startStripe(): Promise<StripeServer> {
   return server
 }
 
-export interface StripeEvent {
-  readonly body: string
-  readonly signature: string
-}
+export type StripeEvent = { readonly body: string; readonly signature: string }
 
 /** As Stripe tells an event. */
 export async function sendStripe(url: string, { body, signature }: StripeEvent): Promise<number> {

@@ -33,12 +33,7 @@ interface Job {
   completedAt: string | null
   error?: { code: number; message: string; reason?: string }
 }
-interface Envelope<T> {
-  success: boolean
-  data: T
-  error?: { code: number; message: string }
-  requestId: string
-}
+type Envelope<T> = { success: boolean; data: T; error?: { code: number; message: string }; requestId: string }
 
 const read = async <T>(response: Response) => (await response.json()) as Envelope<T>
 

@@ -104,10 +104,7 @@ test('everything that an operator can read is what OpenAPI and the types say, on
   }
 })
 
-interface TopUp {
-  readonly id: string
-  readonly url: string
-}
+type TopUp = { readonly id: string; readonly url: string }
 
 async function madeBy(path: string, body: object): Promise<string> {
   const { status, data } = await home.operator<{ id: string }>('POST', path, body)

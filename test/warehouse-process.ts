@@ -7,11 +7,7 @@ import { silentLog } from '../src/kernel/log.ts'
 import { realWorld } from '../src/kernel/world.ts'
 import { createUpstream } from '../src/upstream/exchange.ts'
 
-interface Options {
-  readonly connection: EmbeddedConnection
-  readonly url: string
-  readonly rowsMax: number
-}
+type Options = { readonly connection: EmbeddedConnection; readonly url: string; readonly rowsMax: number }
 
 const { connection, url, rowsMax } = JSON.parse(process.argv[2] ?? '') as Options // As the test has written it.
 const database = openDatabase({ connection })

@@ -10,9 +10,7 @@ import { startGateway, type TestGateway } from './gateway.ts'
 import { started } from './started.ts'
 import { above, until } from './until.ts'
 
-interface Sold {
-  models: Record<string, { routes: { cost?: unknown }[]; pricing: { tiers: Record<string, string>[] } }>
-}
+type Sold = { models: Record<string, { routes: { cost?: unknown }[]; pricing: { tiers: Record<string, string>[] } }> }
 
 const database = started(freshDatabase)
 const one = started(() =>

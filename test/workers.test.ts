@@ -51,11 +51,7 @@ after(async () => {
   await data.remove()
 })
 
-interface LogLine {
-  readonly msg: string
-  readonly pid: number
-  readonly inMs: number
-}
+type LogLine = { readonly msg: string; readonly pid: number; readonly inMs: number }
 
 function logged(message: string): LogLine[] {
   return gateway.output
@@ -73,11 +69,7 @@ const isAlive = (pid: number) => {
 }
 const alive = () => [...new Set(logged('a worker listens').map(({ pid }) => pid))].filter(isAlive)
 
-interface Answer {
-  readonly status: number
-  readonly text: string
-  readonly connection: string | undefined
-}
+type Answer = { readonly status: number; readonly text: string; readonly connection: string | undefined }
 
 /** Without an agent the connection is of this call alone, and goes to the next worker in turn. */
 function call(content: string, { agent, stream = false }: { agent?: Agent; stream?: boolean } = {}): Promise<Answer> {

@@ -35,10 +35,7 @@ export async function launchChromium(): Promise<Browser> {
   )
 }
 
-interface Candidate {
-  readonly executablePath: string
-  readonly env?: Record<string, string>
-}
+type Candidate = { readonly executablePath: string; readonly env?: Record<string, string> }
 
 async function named(): Promise<Candidate> {
   return { executablePath: process.env.TOLLGATE_TEST_CHROMIUM ?? '' }

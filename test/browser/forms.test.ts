@@ -23,11 +23,7 @@ const MENUS_MAX = 2
 /** Of the pages. */
 const STRIDE = runs(2, 1)
 
-interface Control {
-  readonly value?: string
-  readonly ariaLabel: string | null
-  readonly textContent: string
-}
+type Control = { readonly value?: string; readonly ariaLabel: string | null; readonly textContent: string }
 
 let visitor: Visitor
 let page: Page

@@ -3,11 +3,7 @@ import type { Page } from 'playwright-core'
 import { wavFile } from '../../sandbox/wav.ts'
 import { rowAction } from './console.ts'
 
-export interface PageToSee {
-  readonly name: string
-  readonly path: string
-  readonly act?: (page: Page) => Promise<void>
-}
+export type PageToSee = { readonly name: string; readonly path: string; readonly act?: (page: Page) => Promise<void> }
 
 const press = (page: Page, name: string | RegExp) => page.getByRole('button', { name }).first().click()
 
@@ -347,9 +343,7 @@ export function pagesOf(account: string): readonly PageToSee[] {
   ]
 }
 
-interface Dom {
-  readonly document: { querySelector(selector: string): { readonly readyState?: number } | null }
-}
+type Dom = { readonly document: { querySelector(selector: string): { readonly readyState?: number } | null } }
 
 // What is waited for is given as functions: text would be evaluated by the page, which its policy forbids.
 

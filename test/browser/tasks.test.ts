@@ -26,9 +26,7 @@ import {
   untick,
 } from './steps.ts'
 
-interface Ordered {
-  data: { jobId: string }
-}
+type Ordered = { data: { jobId: string } }
 
 let operator: Visitor
 let account = ''

@@ -100,11 +100,7 @@ export async function makeDataDirectory(): Promise<{ path: string; remove(): Pro
   return { path, remove: () => rm(path, { recursive: true, force: true, maxRetries: 10 }) }
 }
 
-export interface StoreFacts {
-  readonly pid: number
-  readonly host: string
-  readonly port: number
-}
+export type StoreFacts = { readonly pid: number; readonly host: string; readonly port: number }
 
 /** The built-in Postgres of a data directory, as its own file describes it. */
 export async function storeOf(dataDirectory: string): Promise<StoreFacts> {

@@ -11,10 +11,7 @@ import { type Embedded, startEmbedded } from '../../src/extensions/postgres/embe
 import { until } from '../until.ts'
 import { type ChaosProxy, startProxy } from './proxy.ts'
 
-export interface Member {
-  readonly server: Embedded
-  readonly door: ChaosProxy
-}
+export type Member = { readonly server: Embedded; readonly door: ChaosProxy }
 
 export interface Pair {
   readonly primary: Member

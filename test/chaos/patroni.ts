@@ -48,12 +48,7 @@ export function findPrograms(): Programs | string {
   return { version, serverPrograms, user }
 }
 
-interface Node {
-  readonly name: string
-  readonly port: number
-  readonly api: string
-  readonly patroni: ChildProcess
-}
+type Node = { readonly name: string; readonly port: number; readonly api: string; readonly patroni: ChildProcess }
 
 interface Loss {
   readonly name: string

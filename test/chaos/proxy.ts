@@ -25,10 +25,7 @@ export interface ChaosProxy {
   close(): Promise<void>
 }
 
-interface Pair {
-  readonly client: Socket
-  readonly server: Socket
-}
+type Pair = { readonly client: Socket; readonly server: Socket }
 
 /** `target` is a port of a host, or the path of a unix socket. */
 export async function startProxy(target: NetConnectOpts): Promise<ChaosProxy> {

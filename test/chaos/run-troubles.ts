@@ -28,12 +28,7 @@ const KEYED_EVERY_MS = 500
 const WAIT_MS_MAX = 2_000
 const CALM_MS = 5_000
 
-interface TroubleReport {
-  readonly trouble: Trouble
-  readonly done: string
-  readonly said: string
-  readonly ok: boolean
-}
+type TroubleReport = { readonly trouble: Trouble; readonly done: string; readonly said: string; readonly ok: boolean }
 
 export async function runTroubles(options: TroublesOptions): Promise<number> {
   const chosen = TROUBLES.filter(({ name }) => options.only?.includes(name) ?? true)

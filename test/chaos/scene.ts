@@ -12,10 +12,7 @@ import { type GatewayProcess, startProcess } from './gateway-process.ts'
 import { type Pair, startPair } from './pair.ts'
 import { type ChaosProxy, startProxy } from './proxy.ts'
 
-export interface Account {
-  readonly id: string
-  readonly key: string
-}
+export type Account = { readonly id: string; readonly key: string }
 
 export interface Scene {
   readonly gateways: readonly GatewayProcess[]
@@ -80,10 +77,7 @@ async function twoServers(synchronous: boolean): Promise<Store> {
   }
 }
 
-export interface SceneOptions {
-  readonly processes: number
-  readonly standby: 'synchronous' | 'lagging' | undefined
-}
+export type SceneOptions = { readonly processes: number; readonly standby: 'synchronous' | 'lagging' | undefined }
 
 export async function openScene(options: SceneOptions): Promise<Scene> {
   const directory = await mkdtemp(join(tmpdir(), 'tollgate-troubles-'))

@@ -6,10 +6,7 @@ import { ENDPOINTS } from '../../src/catalog/index.ts'
 
 const SNIPPETS: string = join(import.meta.dirname, '..', '..', 'console', 'src', 'pages', 'snippet.ts')
 
-export interface Example {
-  readonly name: string
-  readonly code: string
-}
+export type Example = { readonly name: string; readonly code: string }
 
 /** `userId` is of somebody whom the vendor knows. */
 export async function consoleSnippets(

@@ -35,14 +35,7 @@ const log = { ...silentLog, error: (fields: object) => void errors.push(fields) 
 const g = started(() => startFaultGateway({ vendors: { mock: { baseUrl: vendor.url, onAbort: 'cancel' } }, log }))
 afterEach(() => g.settled())
 
-interface UsageRow {
-  id: string
-  outcome: string
-  status: number
-  charged: bigint
-  held: bigint
-  estimated: boolean
-}
+type UsageRow = { id: string; outcome: string; status: number; charged: bigint; held: bigint; estimated: boolean }
 
 /** Waits until this many calls of an account have been resolved. */
 async function resolved(account: string, calls: number): Promise<UsageRow[]> {

@@ -3,10 +3,7 @@ import { Chance } from '../simulate/virtual-world.ts'
 import type { Answer } from './answer.ts'
 import type { FuzzedRequest } from './requests.ts'
 
-export interface Step {
-  readonly request: FuzzedRequest
-  readonly statuses: readonly number[]
-}
+export type Step = { readonly request: FuzzedRequest; readonly statuses: readonly number[] }
 
 const STEPS_MAX = 4
 

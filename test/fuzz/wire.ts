@@ -16,11 +16,7 @@ export interface Wire {
   readonly leaves: boolean
 }
 
-interface Read {
-  readonly status: number
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: Buffer
-}
+type Read = { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly body: Buffer }
 
 const NEXT = Buffer.from('GET /healthz HTTP/1.1\r\nhost: gateway\r\n\r\n')
 const NEXT_ANSWER = '{"ok":true}'

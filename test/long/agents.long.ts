@@ -24,11 +24,7 @@ const g = testGateway({ catalog: everyKind }, async () => {
   key = (await g.account({ credits: 100_000_000_000n })).key
 })
 
-interface Seen {
-  readonly path: string
-  readonly body: string
-  status: number
-}
+type Seen = { readonly path: string; readonly body: string; status: number }
 /** What the agents send to the gateway, in the order of arrival: they talk to it through this. */
 const seen: Seen[] = []
 const between = createServer((req, res) => {
@@ -57,11 +53,7 @@ after(() => {
   between.closeAllConnections()
 })
 
-interface Desk {
-  readonly program: string
-  readonly home: string
-  readonly model: string
-}
+type Desk = { readonly program: string; readonly home: string; readonly model: string }
 
 interface Agent {
   /** The newest first; the others meet one model of each format. */

@@ -162,10 +162,7 @@ function comparable({ source: _, ...answer }: Record<string, unknown> & { readon
   )
 }
 
-interface Said {
-  readonly source?: 'database' | 'analytics'
-  readonly totals?: { readonly requests: number }
-}
+type Said = { readonly source?: 'database' | 'analytics'; readonly totals?: { readonly requests: number } }
 
 /** What a report says in ClickHouse, which is what it says in Postgres. */
 async function inBoth(what: object, read: (from: ReportSources) => Promise<object>): Promise<Said> {

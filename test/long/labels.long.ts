@@ -42,10 +42,7 @@ before(async () => {
   through = between.url
 })
 
-interface Labelled {
-  readonly labels: UsageView['labels']
-  readonly client: string
-}
+type Labelled = { readonly labels: UsageView['labels']; readonly client: string }
 
 /** The calls of an account, the first first, with what was sent for them in the words of the programs. */
 async function told(t: TestContext, account: string, from: number): Promise<Labelled[]> {

@@ -110,10 +110,7 @@ function callsOf(key: string): Array<() => Promise<number>> {
   ]
 }
 
-interface Felt {
-  readonly ms: number[]
-  readonly statuses: Record<string, number>
-}
+type Felt = { readonly ms: number[]; readonly statuses: Record<string, number> }
 
 /** Calls at a steady pace, whether or not the ones before have been answered. */
 async function work(key: string, seconds: number): Promise<Felt> {

@@ -169,12 +169,7 @@ function shortRequest(format: ClientFormatName, calls: Said['calls']): Loose {
   }
 }
 
-interface Asked {
-  readonly status: number
-  readonly id: string
-  readonly body: Buffer
-  readonly leftOut: string
-}
+type Asked = { readonly status: number; readonly id: string; readonly body: Buffer; readonly leftOut: string }
 
 async function ask(
   lane: Lane,

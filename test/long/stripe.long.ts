@@ -33,11 +33,7 @@ async function started(t: TestContext, program: string, args: readonly string[],
   return child
 }
 
-interface Exchange {
-  readonly name: string
-  readonly status: number
-  readonly answer: string
-}
+type Exchange = { readonly name: string; readonly status: number; readonly answer: string }
 
 /** Notes what is asked and answered between the gateway and the server. */
 async function between(

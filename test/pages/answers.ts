@@ -31,11 +31,7 @@ function endpoint(id: string): EndpointSpec {
 }
 
 /** What later requests ask for: made by the ones before. */
-interface Made {
-  readonly values: Map<string, string>
-  readonly key: string
-  readonly gateway: TestGateway
-}
+type Made = { readonly values: Map<string, string>; readonly key: string; readonly gateway: TestGateway }
 
 /** Which of what was made stands in a path: `/v1/files/{id}` is about the file. */
 const OWNERS = [
@@ -104,10 +100,7 @@ const MAKES: Readonly<Record<string, string>> = {
   'video/create': 'videos',
 }
 
-interface Named {
-  id?: string
-  jobId?: string
-}
+type Named = { id?: string; jobId?: string }
 
 async function note(id: string, answer: Response, { values }: Made): Promise<void> {
   // Our own answers; what is not there stays undefined.

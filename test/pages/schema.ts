@@ -2,10 +2,7 @@
 // diff.
 import type { Database } from '../../src/database/database.ts'
 
-interface Named {
-  readonly name: string
-  readonly definition: string
-}
+type Named = { readonly name: string; readonly definition: string }
 
 // Partitions are made by the gateway month by month; only the one for the rest belongs to the schema.
 const TABLES = `

@@ -8,11 +8,7 @@ import type { TestContext } from 'node:test'
 
 const INSTALL_MS_MAX = 240_000
 
-export interface Ran {
-  readonly code: number
-  readonly out: string
-  readonly err: string
-}
+export type Ran = { readonly code: number; readonly out: string; readonly err: string }
 
 /** Runs a program to its end, or to the end of our patience. */
 export function runProgram(

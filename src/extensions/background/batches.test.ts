@@ -24,12 +24,7 @@ const g = testGateway(
 
 const client = (apiKey = key) => new OpenAI({ apiKey, baseURL: `${g.url}/v1`, maxRetries: 0 })
 
-interface Line {
-  custom_id?: unknown
-  method?: unknown
-  url?: unknown
-  body?: unknown
-}
+type Line = { custom_id?: unknown; method?: unknown; url?: unknown; body?: unknown }
 const line = (custom_id: string, body: object, url = '/v1/chat/completions'): Line => ({
   custom_id,
   method: 'POST',

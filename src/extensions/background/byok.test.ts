@@ -31,12 +31,7 @@ beforeEach(() => {
 const bring = (fallback: boolean) =>
   g.gateway.byokKeys.store(owner.id, { vendor: 'text', value: OWN, fallback, origin: new URL(text.url).origin }, BY)
 
-interface ChargedCall {
-  charged: bigint
-  held: bigint
-  status: number
-  credential: string | null
-}
+type ChargedCall = { charged: bigint; held: bigint; status: number; credential: string | null }
 
 /** Runs a batch, and gives what its lines came to: their statuses, and their rows. */
 async function batch(): Promise<{ statuses: number[]; rows: ChargedCall[] }> {

@@ -246,10 +246,7 @@ test('a catalog with a rule that cannot work is not applied, and says why', asyn
 
 // Hooks.
 
-interface Asked {
-  readonly body: any
-  readonly headers: Record<string, string | string[] | undefined>
-}
+type Asked = { readonly body: any; readonly headers: Record<string, string | string[] | undefined> }
 const asked: Asked[] = []
 /** What the hook answers: an object, or a function that does what it likes with the response. */
 let hook: (body: any, response: ServerResponse) => object | undefined = () => ({ action: 'allow' })

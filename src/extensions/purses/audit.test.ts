@@ -6,12 +6,7 @@ import { purseResources } from './resources.ts'
 
 const g = testGateway()
 
-interface AuditEntry {
-  readonly id: string
-  readonly action: string
-  readonly sentence: string
-  readonly actor: string
-}
+type AuditEntry = { readonly id: string; readonly action: string; readonly sentence: string; readonly actor: string }
 
 test('every change of purses says in the audit log who made it, and what it was before', async () => {
   const { id: account, key, keyId } = await g.account()

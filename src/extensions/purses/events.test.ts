@@ -7,11 +7,7 @@ import { purses } from './extension.ts'
 const g = testGateway()
 const BODY = { model: 'alpha-5.4', messages: [{ role: 'user', content: 'Say hello.' }], max_tokens: 50 }
 
-interface Told {
-  readonly id: string
-  readonly event: string
-  readonly subject: string
-}
+type Told = { readonly id: string; readonly event: string; readonly subject: string }
 
 const told = (account: string) =>
   g.sql<Told>(`select id, event, subject from delivery where account_id = $1 order by id`, [account])

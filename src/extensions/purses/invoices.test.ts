@@ -14,13 +14,8 @@ import type { PageLinkView, TopUpView } from './views.ts'
 const SOLD = { currency: 'EUR', pricePerCredit: '0.01', minimum: '1.00', maximum: '500.00' }
 const { stripe, gateway: g, child } = seller({ ...SOLD, packs: [] })
 
-interface Reseller {
-  readonly id: string
-  readonly key: string
-}
-interface List {
-  readonly items: readonly InvoiceView[]
-}
+type Reseller = { readonly id: string; readonly key: string }
+type List = { readonly items: readonly InvoiceView[] }
 
 async function reseller(issuer: object | null): Promise<Reseller> {
   const { id, key } = await g.account({ credits: 100_000_000n })

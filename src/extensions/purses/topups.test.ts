@@ -23,10 +23,7 @@ const OTHER_SECRET = 'whsec_ffffffffffffffffffffffffffffffff'
 const SOLD = { currency: 'EUR', pricePerCredit: '0.01', minimum: '1.00', maximum: '500.00' }
 const { stripe, gateway: g, child } = seller({ ...SOLD, packs: [] })
 
-interface Reseller {
-  readonly id: string
-  readonly key: string
-}
+type Reseller = { readonly id: string; readonly key: string }
 
 async function reseller(secret = STRIPE_SECRET): Promise<Reseller> {
   const { id, key } = await g.account({ credits: 100_000_000n })
