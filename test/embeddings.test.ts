@@ -9,7 +9,7 @@ import OpenAI from 'openai'
 import { checkDocument } from '../src/catalog/document.ts'
 import { readDefaultCatalog } from '../src/compose.ts'
 import { testGateway, textOf } from './gateway.ts'
-import { pluck } from './lists.ts'
+import { pluck, words } from './lists.ts'
 import { listen, started } from './started.ts'
 
 const PATH = '/v1/embeddings'
@@ -244,15 +244,7 @@ test('a report is charged as it is, one that the model cannot have read as far a
     await g.settled()
     assert.deepEqual(await g.balance(id), { posted: 100_000_000n - BigInt(charge) * 1_000_000n, held: 0n })
   }
-  for (const bad of [
-    '{}',
-    '[]',
-    '{"data":null}',
-    '{"data":[]}',
-    '{"data":[1]}',
-    '{"data":[{}]',
-    '{"error":{"message":"no"}}',
-  ]) {
+  for (const bad of words('{} [] {"data":null} {"data":[]} {"data":[1]} {"data":[{}] {"error":{"message":"no"}}')) {
     answer = bad
     const { id, key: own } = await g.account({ credits: 100_000_000n })
     const got = await post({ model: 'other-embed', input: 'x' }, own)

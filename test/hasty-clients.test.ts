@@ -19,6 +19,7 @@ import { startProxy } from './chaos/proxy.ts'
 import { freshDatabase } from './database.ts'
 import { each } from './faults/raw-client.ts'
 import { startGateway, testGateway, textOf } from './gateway.ts'
+import { words } from './lists.ts'
 import { FULL, runs } from './runs.ts'
 import { closing } from './started.ts'
 import { above, until } from './until.ts'
@@ -107,15 +108,7 @@ const PATHS: Record<string, string> = {
   '/': 'GET, HEAD',
   '/v1': 'GET, HEAD',
 }
-const NO_PATHS = [
-  '/nothing',
-  '/v2',
-  '/v1/nothing',
-  '/v1/jobs/1/2/3',
-  '/admin/v1/nothing',
-  '/console/api/nothing',
-  '/docs/x/y',
-]
+const NO_PATHS = words('/nothing /v2 /v1/nothing /v1/jobs/1/2/3 /admin/v1/nothing /console/api/nothing /docs/x/y')
 
 test('every method is taken, or refused with the methods that the path takes; none is an error of ours', async () => {
   // CONNECT never becomes a request: Node closes the connection.

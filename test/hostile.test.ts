@@ -10,6 +10,7 @@ import { realWorld, type World } from '../src/kernel/world.ts'
 import { CHAT_PATH, chatBody, MODEL, startFaultGateway, startVendor, usage, wholeAnswer } from './faults/chat-vendor.ts'
 import { count, each } from './faults/raw-client.ts'
 import { OPERATOR_TOKEN, SECRET } from './gateway.ts'
+import { words } from './lists.ts'
 import { runs } from './runs.ts'
 import { listen, started } from './started.ts'
 
@@ -171,19 +172,7 @@ test('hostile JSON is refused before anything is held, and does not block', asyn
 })
 
 test('numbers that are none, or too large, are refused in every field that counts', async () => {
-  const values = [
-    '"1"',
-    '1e309',
-    '-1',
-    '0.5',
-    '9007199254740993',
-    'true',
-    '[]',
-    '{}',
-    '1e400',
-    '-9223372036854775808',
-    '18446744073709551616',
-  ]
+  const values = words('"1" 1e309 -1 0.5 9007199254740993 true [] {} 1e400 -9223372036854775808 18446744073709551616')
   const before = await holds()
   for (const field of ['n', 'max_tokens', 'max_completion_tokens', 'top_logprobs'])
     for (const value of values) {

@@ -16,6 +16,9 @@ export function pluck<T>(list: readonly T[] | undefined, first: keyof T, ...more
   return list.map((one) => (more.length === 0 ? one[first] : [first, ...more].map((name) => one[name])))
 }
 
+/** A list of words that have no blanks in them. */
+export const words = (text: string): string[] => text.trim().split(/\s+/)
+
 /** Nothing in it is like this; whatever is, is shown. */
 export function none<T>(list: Iterable<T>, isLikeThis: (one: T, at: number) => unknown, why = 'found'): void {
   assert.deepEqual({ [why]: [...list].filter(isLikeThis) }, { [why]: [] })

@@ -15,7 +15,7 @@ import { verifyLedger } from '../src/reports/verify/verify.ts'
 import { type FreshDatabase, freshDatabase } from './database.ts'
 import { Died, dieAt } from './dying.ts'
 import { BY, SECRET, startGateway, type TestGateway } from './gateway.ts'
-import { none } from './lists.ts'
+import { none, words } from './lists.ts'
 import { runs } from './runs.ts'
 import { runProgram } from './sdk/cache.ts'
 import { above, until } from './until.ts'
@@ -193,14 +193,7 @@ test('an account moves with its keys, money, limits, members and history, and on
 const STAYS = {
   'calls that run are waited for': ['hold', 'lease', 'journal', 'quota_slice', 'account_move'],
   'people are known by their address': ['membership', 'team_member', 'invite', 'access_token'],
-  'set up at each gateway': [
-    'account_domain',
-    'login_domain',
-    'login_group',
-    'export',
-    'export_customer',
-    'audit_export',
-  ],
+  'set up at each gateway': words('account_domain login_domain login_group export export_customer audit_export'),
   'not compared, or not moved': ['refusal', 'delivery', 'recording', 'tool_connection', 'account_change'],
 }
 

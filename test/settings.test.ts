@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { test } from 'node:test'
 import { ConfigError, readConfig } from '../src/config.ts'
+import { words } from './lists.ts'
 import { runProgram } from './sdk/cache.ts'
 import { listen } from './started.ts'
 
@@ -62,14 +63,13 @@ test('the sample values of secret.example.yaml are refused by name, and a sample
       ([, name, value]) => [name!, value!],
     ),
   )
-  assert.deepEqual(Object.keys(samples).sort(), [
-    'DATABASE_URL',
-    'OPENAI_API_KEY',
-    'TOLLGATE_OPERATOR_TOKEN',
-    'TOLLGATE_S3_ACCESS_KEY_ID',
-    'TOLLGATE_S3_SECRET_ACCESS_KEY',
-    'TOLLGATE_SECRET',
-  ])
+  assert.deepEqual(
+    Object.keys(samples).sort(),
+    words(`
+    DATABASE_URL OPENAI_API_KEY TOLLGATE_OPERATOR_TOKEN TOLLGATE_S3_ACCESS_KEY_ID TOLLGATE_S3_SECRET_ACCESS_KEY
+    TOLLGATE_SECRET
+  `),
+  )
   const { OPENAI_API_KEY: credential, ...settings } = samples
   for (const [name, value] of Object.entries(settings))
     assert.throws(

@@ -8,6 +8,7 @@ import { silentLog } from '../src/kernel/log.ts'
 import { openedAlerts } from './alerts.ts'
 import { freshDatabase } from './database.ts'
 import { startGateway } from './gateway.ts'
+import { words } from './lists.ts'
 
 const NOVEL = 'of-a-newer-version'
 /** A document that is spoilt on purpose. */
@@ -18,18 +19,7 @@ function* places(value: Json, path: string[] = []): Generator<string[]> {
   if (typeof value !== 'object' || value === null) return
   for (const [name, member] of Object.entries(value)) {
     const here = [...path, name]
-    const isNamed = [
-      'type',
-      'protocol',
-      'onAbort',
-      'auth',
-      'cloud',
-      'policy',
-      'quantization',
-      'dataPolicy',
-      'reports',
-      'tokenField',
-    ]
+    const isNamed = words('type protocol onAbort auth cloud policy quantization dataPolicy reports tokenField')
     if (isNamed.includes(name) && typeof member === 'string') yield here
     else yield* places(member, here)
   }

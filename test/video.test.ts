@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { realWorld } from '../src/kernel/world.ts'
 import { OPERATOR_TOKEN, startGateway } from './gateway.ts'
 import { startReceiver } from './job-engine.ts'
-import { atOnce, pluck } from './lists.ts'
+import { atOnce, pluck, words } from './lists.ts'
 import { started } from './started.ts'
 import { until } from './until.ts'
 
@@ -77,15 +77,7 @@ test('a video is created, followed to its end, and downloads as an MP4 file', as
   )
   const job = await get(key, answer.data.jobId)
   assert.deepEqual(job, seen.at(-1))
-  assert.deepEqual(Object.keys(job), [
-    'id',
-    'status',
-    'inputParams',
-    'outputResult',
-    'createdAt',
-    'startedAt',
-    'completedAt',
-  ])
+  assert.deepEqual(Object.keys(job), words('id status inputParams outputResult createdAt startedAt completedAt'))
   assert.equal(job.status, 'COMPLETED')
   assert.deepEqual(job.inputParams, { model: 'videogen-2.0', prompt: 'a lighthouse' })
   assert.ok(job.createdAt <= job.startedAt! && job.startedAt! <= job.completedAt!)
@@ -276,13 +268,7 @@ test('a callback is signed with the account’s secret, and never goes to a priv
   const message = JSON.parse(body) as { type: string; data: Job }
   assert.equal(message.type, 'job.completed')
   assert.deepEqual(message.data, await get(key, id))
-  for (const url of [
-    'http://127.0.0.1/hook',
-    'http://169.254.169.254/',
-    'ftp://example.com/',
-    'x',
-    'http://a@b.com/',
-  ]) {
+  for (const url of words('http://127.0.0.1/hook http://169.254.169.254/ ftp://example.com/ x http://a@b.com/')) {
     const response = await on.call('/v1/video/seedance', key, { model: 'videogen-2.0', prompt: 'x', callback_url: url })
     assert.equal(response.status, 400, url)
   }

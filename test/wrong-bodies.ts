@@ -9,28 +9,13 @@ import { readJson } from '../src/kernel/json.ts'
 import type { ClientFormatName } from '../src/meter/kind.ts'
 import { readModelName, readTextRequest } from '../src/protocols/text/text.ts'
 import { FORMATS } from './formats.ts'
+import { words } from './lists.ts'
 import { FIXTURES, fixture, UID } from './text-replay.ts'
 
 type Json = Record<string, any>
 
 /** As they are sent: JSON has numbers that a computer has not. */
-const VALUES = [
-  'null',
-  'true',
-  '0',
-  '-0',
-  '-1',
-  '1.5',
-  '1e-400',
-  '1e400',
-  '""',
-  '"x"',
-  '[]',
-  '["a"]',
-  '[1]',
-  '[{}]',
-  '{}',
-]
+const VALUES = words('null true 0 -0 -1 1.5 1e-400 1e400 "" "x" [] ["a"] [1] [{}] {}')
 const PLACE = '\u{1F4CD}'
 
 /** Members that the good bodies of the fixtures do not have. */

@@ -1,7 +1,7 @@
 // Every preset must be right as it is: valid in a catalog, and good for a request that its vendor could answer.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { pluck } from '../../test/lists.ts'
+import { pluck, words } from '../../test/lists.ts'
 import { readDefaultCatalog } from '../compose.ts'
 import { type Connection, suggestedUid, withConnection } from '../extensions/connection/connection.ts'
 import { filledAddress, filledIn, withLogin } from '../extensions/connection/filled-preset.ts'
@@ -37,33 +37,10 @@ function connectionOf(preset: Preset): Connection {
 
 test('the vendors that are asked for most are known', () => {
   const names = presets.map(({ name }) => name)
-  for (const name of [
-    'openai',
-    'anthropic',
-    'deepseek',
-    'gemini',
-    'moonshot',
-    'minimax',
-    'volcengine',
-    'byteplus',
-    'x',
-    'site-analytics',
-    'azure',
-    'bedrock',
-    'bedrock-anthropic',
-    'vertex',
-    'openrouter',
-    'groq',
-    'together',
-    'fireworks',
-    'mistral',
-    'xai',
-    'cohere',
-    'vllm',
-    'ollama',
-    'llama.cpp',
-    'lm-studio',
-  ])
+  for (const name of words(`
+    openai anthropic deepseek gemini moonshot minimax volcengine byteplus x site-analytics azure bedrock
+    bedrock-anthropic vertex openrouter groq together fireworks mistral xai cohere vllm ollama llama.cpp lm-studio
+  `))
     assert.ok(names.includes(name), name)
 })
 

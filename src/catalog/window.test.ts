@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { words } from '../../test/lists.ts'
 import { runProgram } from '../../test/sdk/cache.ts'
 import { dayOfMs, formatDay } from '../kernel/calendar.ts'
 import { ANALYTICS } from './analytics.ts'
@@ -57,13 +58,9 @@ test('every window of every day of six years is what the UTC calendar says', () 
 
 /** What each endpoint asks for at moments when the local date of some zone differs from the UTC one. */
 function defaultsAtEdges(): string {
-  const moments = [
-    '2026-10-31T23:30:00Z',
-    '2026-11-01T00:30:00Z',
-    '2026-12-31T18:20:00Z',
-    '2027-01-01T10:00:00Z',
-    '2026-03-29T01:30:00Z',
-  ]
+  const moments = words(`
+    2026-10-31T23:30:00Z 2026-11-01T00:30:00Z 2026-12-31T18:20:00Z 2027-01-01T10:00:00Z 2026-03-29T01:30:00Z
+  `)
   return JSON.stringify(
     moments.map((moment) =>
       ANALYTICS.map((spec) => {

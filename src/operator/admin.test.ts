@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type * as z from 'zod'
-import { atOnce, pluck } from '../../test/lists.ts'
+import { atOnce, pluck, words } from '../../test/lists.ts'
 import {
   asOperator,
   callsOn,
@@ -348,20 +348,10 @@ test('every change is in the audit, in a chain that shows what was changed or re
   await ask('DELETE', `/keys/${fresh.id}`)
   const { data } = await ask<Page<AuditView>>('GET', '/audit?limit=200')
   const actions = new Set(data.items.map(({ action }) => action))
-  const changes = [
-    'account.create',
-    'account.change',
-    'account.credit',
-    'key.create',
-    'key.change',
-    'key.revoke',
-    'key.rotate',
-    'catalog.model',
-    'catalog.rollback',
-    'credential.store',
-    'credential.remove',
-    'system.limits',
-  ]
+  const changes = words(`
+    account.create account.change account.credit key.create key.change key.revoke key.rotate catalog.model
+    catalog.rollback credential.store credential.remove system.limits
+  `)
   for (const action of changes) assert.ok(actions.has(action), action)
   assert.ok(
     data.items.every(

@@ -1,7 +1,7 @@
 // Calls as the operator API lists, sums up and exports them.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { pluck } from '../../test/lists.ts'
+import { pluck, words } from '../../test/lists.ts'
 import { asOperator, callsOn, makeAccount, startOperatorServer } from '../../test/operator-server.ts'
 import { started } from '../../test/started.ts'
 import type { NewKey } from '../admission/views.ts'
@@ -145,15 +145,7 @@ test('what no index finds is looked for in 92 days, and a longer time is rejecte
   assert.deepEqual(await list(own), [recent, old])
   assert.deepEqual(await list(`${own}?from=2020-01-01&sort=duration`), [recent, old])
   const day = new Date(realWorld.nowMs() - 99 * 86_400_000).toISOString().slice(0, 10)
-  const narrow = [
-    'q=alpha',
-    'status=200',
-    'status=2xx',
-    'endpoint=chat',
-    'product=alpha-5.4',
-    'key=key_x',
-    'outcome=settled',
-  ]
+  const narrow = words('q=alpha status=200 status=2xx endpoint=chat product=alpha-5.4 key=key_x outcome=settled')
   for (const filter of [...narrow, 'minMs=1', 'minCharged=0.000001']) {
     assert.deepEqual(await list(`${own}?${filter}`), [recent], filter)
     assert.deepEqual(await list(`${own}?${filter}&to=2999-12-30`), [recent], filter)

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import OpenAI, { toFile } from 'openai'
 import { BY, testGateway } from '../../../test/gateway.ts'
-import { pluck } from '../../../test/lists.ts'
+import { pluck, words } from '../../../test/lists.ts'
 import { openAllDoors } from '../../../test/sdk/families.ts'
 import { atLeast, pause, until } from '../../../test/until.ts'
 import { parseCredits } from '../../kernel/credits.ts'
@@ -283,15 +283,10 @@ test('a file that is wrong fails as a whole, with a list of what is wrong and wh
         JSON.stringify(line('\u0000', chat('B.'))),
         JSON.stringify(line('x'.repeat(600), chat('B.'))),
       ].join('\n'),
-      [
-        'duplicate_custom_id',
-        'invalid_method',
-        'invalid_url',
-        'missing_required_parameter',
-        'missing_required_parameter',
-        'invalid_custom_id',
-        'invalid_custom_id',
-      ],
+      words(`
+        duplicate_custom_id invalid_method invalid_url missing_required_parameter missing_required_parameter
+        invalid_custom_id invalid_custom_id
+      `),
       [3, 4, 5, 6, 7, 8, 9],
     ],
     [JSON.stringify(line('long', chat('x'.repeat(5_000_000)))), ['line_too_long'], [1]],

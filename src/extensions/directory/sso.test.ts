@@ -2,7 +2,7 @@
 // another person.
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
-import { pluck } from '../../../test/lists.ts'
+import { pluck, words } from '../../../test/lists.ts'
 import {
   CLIENT_ID,
   CLIENT_SECRET,
@@ -505,16 +505,11 @@ test('a provider ends its sessions by a signed token, once; nobody else does', a
 test('a provider’s addresses are checked like every address that is fetched', async () => {
   const ask = asOperator(server)
   const body = (issuer: string) => ({ name: 'X', issuer, clientId: 'x' })
-  for (const issuer of [
-    'http://169.254.169.254/latest',
-    'https://169.254.169.254/latest',
-    'https://10.0.0.1/',
-    'https://localhost:1/',
-    'http://login.example.com/',
-    'https://metadata.google.internal/',
-    'ftp://login.example.com/',
-    'https://login.example.com/?x=1',
-  ])
+  for (const issuer of words(`
+    http://169.254.169.254/latest https://169.254.169.254/latest https://10.0.0.1/ https://localhost:1/
+    http://login.example.com/ https://metadata.google.internal/ ftp://login.example.com/
+    https://login.example.com/?x=1
+  `))
     assert.equal((await ask('PUT', '/login-providers/x', body(issuer))).status, 400, issuer)
   // What its description names is checked too.
   bad.metadata.token_endpoint = 'http://127.0.0.1:1/token'

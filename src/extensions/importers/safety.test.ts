@@ -6,7 +6,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { pluck } from '../../../test/lists.ts'
+import { pluck, words } from '../../../test/lists.ts'
 import { type CatalogInput, checkDocument } from '../../catalog/document.ts'
 import { readPresets } from '../../catalog/preset.ts'
 import { readDefaultCatalog } from '../../compose.ts'
@@ -68,14 +68,7 @@ function strayed(document: CatalogInput, secrets: readonly string[]): string[] {
 }
 
 test('no variable goes to an address at which its vendor is not, whatever a configuration names', () => {
-  const secrets = [
-    'OPENAI_API_KEY',
-    'ANTHROPIC_API_KEY',
-    'POSTGRES_PASSWORD',
-    'HOME',
-    'STRANGER_KEY',
-    'AWS_SECRET_ACCESS_KEY',
-  ]
+  const secrets = words('OPENAI_API_KEY ANTHROPIC_API_KEY POSTGRES_PASSWORD HOME STRANGER_KEY AWS_SECRET_ACCESS_KEY')
   const bases = [
     'https://llm.stranger.example/v1',
     'http://10.9.8.7:4000',
@@ -213,13 +206,9 @@ test('every member that is not carried over is named', () => {
   const info = { id: 'x', team_id: 't', access_groups: ['a'], supports_vision: true, cache_read_input_token_cost: 1e-8 }
   const entry = { ...deployment('m', { model: 'openai/gpt-5', rpm: 3, ...PRICED }, info), tpm: 9 }
   const { document, said } = litellm({ model_list: [entry] })
-  for (const name of [
-    'litellm_params.rpm',
-    'model_info.team_id',
-    'model_info.access_groups',
-    'model_info.supports_vision',
-    'tpm',
-  ])
+  for (const name of words(`
+    litellm_params.rpm model_info.team_id model_info.access_groups model_info.supports_vision tpm
+  `))
     assert.ok(
       said.some((line) => line.startsWith(`left model_list[0].${name}: `)),
       name,

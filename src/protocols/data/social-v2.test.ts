@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startSandbox } from '../../../sandbox/server.ts'
+import { words } from '../../../test/lists.ts'
 import { EDITIONS } from '../../../test/product-copy.ts'
 import { started } from '../../../test/started.ts'
 import type { DataEndpointSpec } from '../../catalog/endpoint.ts'
@@ -144,14 +145,7 @@ both('a user comes without an envelope, with the fields that were asked for', as
   assert.deepEqual(Object.keys(plain), ['data'])
   assert.deepEqual(Object.keys(plain.data), ['id', 'name', 'username'])
   const fuller = await get('users', 'username=jack&user.fields=created_at,public_metrics, verified')
-  assert.deepEqual(Object.keys(fuller.data).toSorted(), [
-    'created_at',
-    'id',
-    'name',
-    'public_metrics',
-    'username',
-    'verified',
-  ])
+  assert.deepEqual(Object.keys(fuller.data).toSorted(), words('created_at id name public_metrics username verified'))
   const byId = await get('users/{id}', 'user.fields=location', String(plain.data.id))
   assert.equal(byId.data.id, plain.data.id)
   const long = await idOf('a_long_name_123')

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { words } from '../../../../test/lists.ts'
 import { SIZE_TABLE, TIER_OF } from '../../../catalog/images.ts'
 import { Fault } from '../../../kernel/fault.ts'
 import { realWorld } from '../../../kernel/world.ts'
@@ -97,19 +98,7 @@ test('a plain request becomes the vendor’s JSON, with its own model name and k
 })
 
 test('null is the same as absent, in every field', async () => {
-  const names = [
-    'n',
-    'size',
-    'quality',
-    'resolution',
-    'image_urls',
-    'output_format',
-    'stream',
-    'mask',
-    'mask_url',
-    'maskUrl',
-    'response_format',
-  ]
+  const names = words('n size quality resolution image_urls output_format stream mask mask_url maskUrl response_format')
   const nulls = Object.fromEntries(names.map((name) => [name, null]))
   assert.deepEqual(await sent({ prompt: 'a cat', ...nulls }), await sent({ prompt: 'a cat' }))
 })
