@@ -6,7 +6,9 @@ import OpenAI from 'openai'
 import { readJson } from '../src/kernel/json.ts'
 import type { ClientFormatName } from '../src/meter/kind.ts'
 import { idsOfResponse, referencesIn } from '../src/protocols/text/references.ts'
+import { fixtureOf } from './fixture.ts'
 import { testGateway } from './gateway.ts'
+import { words } from './lists.ts'
 import { openAllDoors } from './sdk/families.ts'
 
 let key: string
@@ -26,7 +28,6 @@ const g = testGateway(
 const client = (apiKey = key) => new OpenAI({ apiKey, baseURL: `${g.url}/v1`, maxRetries: 0 })
 const said = (...content: object[]) => ({ input: [{ role: 'user', content }] })
 const chat = (...content: object[]) => ({ messages: [{ role: 'user', content }] })
-const fileOf = (id: string) => ({ type: 'file', file: { file_id: id } })
 const reasoned = { type: 'reasoning_text', text: 'Hm.' }
 const ran = (content: object[]) =>
   chat({
@@ -40,72 +41,7 @@ const MESSAGES = '/v1/messages'
 const CHAT = '/v1/chat/completions'
 
 test('an id that was not made for the account is refused by its field, with nothing held, and no vendor hears of it', async () => {
-  const cases: Array<[path: string, body: object, status: number, param: string]> = [
-    [RESPONSES, { conversation: 'conv_1' }, 404, 'conversation'],
-    [RESPONSES, { conversation: { id: 'conv_1' } }, 404, 'conversation'],
-    [RESPONSES, { prompt: { id: 'pmpt_1' } }, 400, 'prompt.id'],
-    [RESPONSES, { input: [{ type: 'item_reference', id: 'msg_1' }] }, 404, 'input[0]'],
-    [RESPONSES, { input: [{ id: 'msg_1' }] }, 400, 'input[0].role'],
-    [RESPONSES, { input: [{ type: 'reasoning', id: 'rs_1', summary: [] }] }, 404, 'input[0]'],
-    [RESPONSES, { input: [{ type: 'image_generation_call', id: 'ig_1' }] }, 404, 'input[0]'],
-    [RESPONSES, said({ type: 'input_file', file_id: 'file-1' }), 400, 'input[0].content[0].file_id'],
-    [RESPONSES, said({ type: 'input_image', file_id: 'file-1' }), 400, 'input[0].content[0].file_id'],
-    [RESPONSES, said({ type: 'input_file', File_ID: 'file-1' }), 400, 'input[0].content[0].File_ID'],
-    [RESPONSES, { tools: [{ type: 'file_search', vector_store_ids: ['vs_1'] }] }, 400, 'tools[0].vector_store_ids'],
-    [RESPONSES, { tools: [{ type: 'code_interpreter', container: 'cntr_1' }] }, 400, 'tools[0].container'],
-    [
-      RESPONSES,
-      { tools: [{ type: 'code_interpreter', container: { type: 'auto', file_ids: ['file-1'] } }] },
-      400,
-      'tools[0].container.file_ids',
-    ],
-    [CHAT, chat({ type: 'file', file: { file_id: 'file-1' } }), 400, 'messages[0].content[0].file.file_id'],
-    [CHAT, { messages: [{ role: 'assistant', audio: { id: 'a' } }] }, 400, 'messages[0].audio'],
-    // An empty proof is no content.
-    [RESPONSES, { input: [{ type: 'reasoning', id: 'rs_1', encrypted_content: '' }] }, 404, 'input[0]'],
-    [RESPONSES, { input: [{ type: 'reasoning', id: 'rs_1', content: [reasoned] }] }, 404, 'input[0]'],
-    [RESPONSES, { input: [{ type: 'image_generation_call', id: 'ig_1', result: '' }] }, 404, 'input[0]'],
-    [RESPONSES, { input: [{ type: 'something_new', id: 'sn_1', content: 'a' }] }, 404, 'input[0]'],
-    // Neither a type that an answer may have nor a request for approval excuses what stands beside it.
-    [
-      RESPONSES,
-      { input: [{ type: 'code_execution_output', content: [{ file_id: 'file-1' }] }] },
-      400,
-      'input[0].content[0].file_id',
-    ],
-    [
-      RESPONSES,
-      {
-        input: [
-          { type: 'mcp_approval_request', id: 'file-1', name: 'a', arguments: '{}', server_label: 's' },
-          ...said({ type: 'input_file', file_id: 'file-1' }).input,
-        ],
-      },
-      400,
-      'input[1].content[0].file_id',
-    ],
-    [CHAT, { type: 'code_execution_output', ...chat(fileOf('file-1')) }, 400, 'messages[0].content[0].file.file_id'],
-    [
-      CHAT,
-      { messages: [{ type: 'code_execution_output', role: 'user', content: [fileOf('file-1')] }] },
-      400,
-      'messages[0].content[0].file.file_id',
-    ],
-    [
-      MESSAGES,
-      ran([{ type: 'bash_code_execution_output', source: { type: 'file', file_id: 'file_1' } }]),
-      400,
-      'messages[0].content[0].content.content[0].source.file_id',
-    ],
-    [MESSAGES, chat({ type: 'bash_code_execution_output', file_id: 'file_1' }), 400, 'messages[0].content[0].file_id'],
-    [MESSAGES, { container: 'container_1' }, 400, 'container'],
-    [
-      MESSAGES,
-      chat({ type: 'document', source: { type: 'file', file_id: 'file_1' } }),
-      400,
-      'messages[0].content[0].source.file_id',
-    ],
-  ]
+  const cases = fixtureOf<[path: string, body: object, status: number, param: string][]>('foreign-ids.yaml')
   const wrong: string[] = []
   g.sandbox.seen.clear()
   for (const [path, over, status, param] of cases) {
@@ -237,17 +173,7 @@ test('a file behind the vendor’s credential is found however its address is wr
     ' s3://b',
   ]
   for (const uri of [...uris, 'https:\\/\\/generativelanguage.googleapis.com/v1beta/files/a'])
-    for (const name of [
-      'fileUri',
-      'file_uri',
-      'uri',
-      'URL',
-      'image_url',
-      'imageUrl',
-      'file_url',
-      'video_url',
-      'audioUrl',
-    ])
+    for (const name of words('fileUri file_uri uri URL image_url imageUrl file_url video_url audioUrl'))
       assert.deepEqual(
         idsIn('gemini', `{"contents":[{"parts":[{"fileData":{"${name}":"${uri}"}}]}]}`),
         [JSON.parse(`"${uri}"`)],

@@ -4,83 +4,12 @@ import { writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { test } from 'node:test'
 import { makeDataDirectory } from './chaos/gateway-process.ts'
+import { fixtureOf } from './fixture.ts'
 import { testGateway } from './gateway.ts'
 import { runProgram } from './sdk/cache.ts'
 
 const ROOT = resolve(import.meta.dirname, '..')
-const FUNCTION = { name: 'f', description: 'd', parameters: { type: 'object', properties: {} } }
-const BODIES: Readonly<Record<string, object>> = {
-  '/v1/chat-completions': {
-    model: 'alpha-5.4',
-    messages: [
-      { role: 'user', content: [{ type: 'text', text: 'hi' }] },
-      { role: 'assistant', tool_calls: [{ id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } }] },
-      { role: 'tool', tool_call_id: 'c', content: 'x' },
-    ],
-    tools: [{ type: 'function', function: FUNCTION }],
-    tool_choice: 'auto',
-    stop: 'x',
-    user: 'u',
-    n: 1,
-    max_tokens: 5,
-    temperature: 1,
-    response_format: { type: 'json_schema', json_schema: { name: 'n', schema: {} } },
-  },
-  '/v1/messages': {
-    model: 'beta-opus-5',
-    max_tokens: 5,
-    system: [{ type: 'text', text: 's' }],
-    messages: [
-      { role: 'user', content: [{ type: 'text', text: 'hi' }] },
-      { role: 'assistant', content: [{ type: 'tool_use', id: 't', name: 'f', input: {} }] },
-      { role: 'user', content: [{ type: 'tool_result', tool_use_id: 't', content: 'x' }] },
-    ],
-    tools: [{ name: 'f', input_schema: { type: 'object' } }],
-    tool_choice: { type: 'auto' },
-    stop_sequences: ['x'],
-    metadata: { user_id: 'u' },
-  },
-  '/v1/responses': {
-    model: 'alpha-5.4',
-    instructions: 'i',
-    input: [
-      { role: 'user', content: [{ type: 'input_text', text: 'hi' }] },
-      { type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' },
-      { type: 'function_call_output', call_id: 'c', output: 'x' },
-    ],
-    tools: [{ type: 'function', ...FUNCTION }],
-    max_output_tokens: 20,
-    text: { format: { type: 'json_schema', name: 'n', schema: {} } },
-    reasoning: { effort: 'low' },
-  },
-  '/v1/embeddings': {
-    model: 'alpha-embed-3-small',
-    input: ['a', 'b'],
-    dimensions: 8,
-    encoding_format: 'float',
-    user: 'u',
-  },
-  '/v1/rerank': { model: 'alpha-rerank-1', query: 'q', documents: ['a', 'b'], top_n: 1, return_documents: true },
-  '/v2/rerank': { model: 'alpha-rerank-1', query: 'q', documents: ['a', 'b'], top_n: 1, max_tokens_per_doc: 9 },
-  '/v1/audio/speech': { model: 'alpha-speech-1', input: 'a', voice: 'v', response_format: 'mp3', speed: 1 },
-  '/v1/ocr': {
-    model: 'alpha-ocr-1',
-    document: { type: 'document_url', document_url: 'https://example.com/a.pdf' },
-    pages: [0],
-    image_limit: 1,
-    include_image_base64: false,
-    table_format: 'html',
-  },
-  '/v1/moderations': { model: 'alpha-moderation-1', input: ['a', 'b'] },
-  '/v1/images/generations': { model: 'alpha-image-2', prompt: 'p', n: 1, size: '1024x1024', quality: 'low', user: 'u' },
-  '/v1/video/seedance': {
-    model: 'videogen-2.0',
-    content: [{ type: 'text', text: 'p' }],
-    duration: 5,
-    resolution: '720p',
-    callback_url: 'https://example.com/hook',
-  },
-}
+const BODIES = fixtureOf<Readonly<Record<string, object>>>('bodies.yaml')
 const ODD: readonly unknown[] = ['', 0, true, [], {}]
 
 let key: string

@@ -2,7 +2,9 @@
 
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
+import { fixtureText } from '../../test/fixture.ts'
 import { BY } from '../../test/gateway.ts'
+import { words } from '../../test/lists.ts'
 import {
   type Ask,
   asBrowser,
@@ -43,79 +45,7 @@ const join = (account: string, email: string, role: 'owner' | 'member') =>
  * role on every route: roles.test.ts. The content of a call is deleted once: what may still be on its way is deleted
  * with it.
  */
-const MATRIX = `
-200 200 200 200  GET /accounts
-200 200 200 403  GET {mine}
-200 403 403 403  PATCH {mine} {"name":"Mine"} | POST {mine}/credits {"amount":1} | POST /accounts {"name":"New"}
-200 403 403 403  POST {mine}/suspend {"reason":"x"} | POST {mine}/reopen
-404 403 403 403  POST /accounts/acc_none/close {"reason":"x","balance":"payout"}
-200 200 200 403  GET {mine}/statements/2026-10
-200 403 403 403  GET /statements/2026-10 | GET /margins | GET /billing | PATCH /billing {}
-200 200 200 403  GET {mine}/balance | GET {mine}/plan
-400 400 403 403  PUT {mine}/plan {"plan":"none"} | POST {mine}/codes {"code":"none"}
-200 403 403 403  GET /plans | GET /code-batches | POST /code-batches {"name":"Fair","credits":"5"}
-404 403 403 403  POST /code-batches/codes_none/end
-200 200 200 403  PUT {mine}/test-balance {} | GET {mine}/test-balance | GET {mine}_test/usage
-200 200 403 403  GET {mine}/webhook-secret
-200 200 200 403  GET {mine}/keys | POST {mine}/keys {"name":"k"}
-200 403 403 403  POST {mine}/imported-keys {"name":"i","sha256":"{sha256}","last4":"abcd"}
-200 200 200 403  PATCH /keys/{key} {"name":"k2"} | POST /keys/{new}/rotate {} | DELETE /keys/{new}
-200 200 200 403  GET {mine}/overview | GET {mine}/usage | GET {mine}/usage-by-client | GET /usage/req_01call
-200 200 200 403  GET {mine}/content
-200 200 403 403  PUT {mine}/content {}
-404 404 404 403  GET /usage/req_01call/content
-200 404 404 403  DELETE /usage/req_01call/content
-200 200 403 403  DELETE {mine}/content
-200 200 200 403  GET {mine}/ledger | GET {mine}/jobs | GET {mine}/batches
-404 404 404 403  GET {mine}/batches/batch_none | GET {mine}/batches/batch_none/lines
-404 404 404 403  POST {mine}/batches/batch_none/cancel | GET {mine}/files/none/check
-200 200 403 403  GET {mine}/members | POST {mine}/invites {"email":"x@example.com","role":"member"}
-404 404 403 403  DELETE {mine}/members/usr_none
-200 200 200 403  POST {mine}/play/v1/chat-completions?a=b {"model":"x"} | GET {mine}/play/v1/models
-404 404 404 403  GET {mine}/play/admin/v1/accounts
-200 403 403 403  GET /limits | PATCH /limits {} | GET /catalog | PUT /catalog {document}
-200 403 403 403  PATCH /catalog {"allClientFormats":false} | GET /catalog/versions
-200 403 403 403  POST /catalog/rollback {"version":1} | PATCH /models/alpha-5.4 {"enabled":true}
-200 200 200 200  GET /catalog/public
-200 403 403 403  GET /presets | GET /models/alpha-5.4/routes
-200 403 403 403  POST /connect/test {"preset":"ollama","variables":{"address":"http://127.0.0.1:9/v1"}}
-200 403 403 403  POST /connect {"preset":"openai","models":[]} | GET /vendors | GET /vendors/history
-200 403 403 403  POST /vendors/dataworks/test | PUT /vendors/textworks/credential {"value":"x"}
-200 403 403 403  DELETE /vendors/textworks/credential
-200 403 403 403  PATCH /vendors/textworks?dryRun=1 {"entry":{"concurrencyMax":7}} | DELETE /vendors/textworks?dryRun=1
-200 403 403 403  GET /vendors/textworks/errors | GET /vendors/textworks/credentials
-200 403 403 403  PUT /vendors/textworks/credentials/SECOND_KEY {"value":"x"}
-200 403 403 403  DELETE /vendors/textworks/credentials/SECOND_KEY
-200 200 200 403  GET {mine}/byok-keys
-409 409 403 403  PUT {mine}/byok-keys/textworks {"value":"x"}
-404 404 403 403  DELETE {mine}/byok-keys/textworks
-200 403 403 403  GET /ledger/verify | POST /ledger/verify {"full":true} | GET /ledger/archive | POST /ledger/archive {}
-200 403 403 403  GET /audit | GET /audit/verify | GET /requests/live | GET /system
-200 200 200 403  GET {mine}/usage/sums | GET {mine}/labels | GET {mine}/usage/latency
-200 403 403 403  GET {mine}/usage?vendor=alpha | GET {mine}/usage/sums?by=vendor | GET {mine}/usage/latency?by=vendor
-200 403 403 403  GET /usage | GET /usage/sums | GET /usage/latency
-200 200 200 403  GET {mine}/limits | GET {mine}/keys/figures
-200 403 403 403  GET /home
-200 200 200 200  GET /search
-200 200 403 403  GET {mine}/invites
-404 404 403 403  DELETE {mine}/invites/none | PATCH {mine}/members/usr_none {"role":"owner"}
-200 403 403 403  GET /operators | GET /alerts | POST /alerts/read {"until":"x"} | POST /alerts/test
-200 403 403 403  GET /alert-settings | PUT /alert-settings {}
-200 200 200 403  GET {mine}/alerts | POST {mine}/alerts/read {"until":"x"}
-200 429 403 403  POST {mine}/alerts/test
-200 200 403 403  GET {mine}/alert-settings | PUT {mine}/alert-settings {}
-200 403 403 403  GET /deliveries
-404 403 403 403  GET /deliveries/msg_none | POST /deliveries/msg_none/repeat
-200 200 200 403  GET {mine}/deliveries
-404 404 404 403  GET {mine}/deliveries/msg_none | POST {mine}/deliveries/msg_none/repeat
-404 403 403 403  DELETE /operators/usr_none | PATCH /operators/usr_none {"role":"support"}
-200 403 403 403  GET /operator-invites | POST /operator-invites {"email":"second@example.com"}
-404 403 403 403  DELETE /operator-invites/none
-409 403 403 403  POST /setup-link
-404 403 403 403  POST /password-link {"email":"none@example.com"} | GET /accounts/acc_none
-404 403 403 403  GET /accounts/acc_none/play/v1/models
-404 404 404 404  DELETE /keys/key_none
-`
+const MATRIX = fixtureText('console-matrix.txt')
 
 test('operators do everything; owners and members what is theirs; nobody anything of another account', async () => {
   const [mine, theirs] = [await accountOf('Mine'), await accountOf('Theirs')]
@@ -358,21 +288,7 @@ test('text that cannot be stored or shown is refused with 400', async () => {
     assert.ok([400, 404].includes((await operator('DELETE', `/keys/${id}`)).status), id)
     assert.ok([400, 404].includes((await operator('GET', `/usage/${id}`)).status), id)
   }
-  const amounts = [
-    'NaN',
-    '1e309',
-    '"1e3"',
-    '-0.0000001',
-    '"0.0000001"',
-    '99999999999999',
-    '"١٢"',
-    'true',
-    'null',
-    '[1]',
-    '{}',
-    '""',
-    '0',
-  ]
+  const amounts = words('NaN 1e309 "1e3" -0.0000001 "0.0000001" 99999999999999 "١٢" true null [1] {} "" 0')
   for (const amount of amounts)
     assert.equal((await operator('POST', `/accounts/${account}/credits`, `{"amount":${amount}}`)).status, 400, amount)
   const limits = ['-1', '1.5', '"5"', '1e400', '9007199254740993', '[]']

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { fixtureOf } from '../../test/fixture.ts'
 import { asFault, type Fault } from '../kernel/fault.ts'
 import { describe, refusal, vendorFault } from './vendor-fault.ts'
 import { type RedactionScope, readErrorBody, scrub } from './vendor-words.ts'
@@ -88,8 +89,6 @@ test('error bodies of every shape in use are read, and others say nothing', () =
   assert.equal(read({ error: {} }), undefined)
 })
 
-const CLOUD = 'projects/secret-1/locations/us-east1/publishers/anthropic/models/claude-5-x'
-
 const told = (fault: Fault) => asFault(describe(fault, hearing))
 
 test('an error inside an answer becomes the fault that says who must do what', () => {
@@ -117,101 +116,11 @@ test('an error inside an answer becomes the fault that says who must do what', (
 test('what is wrong with our account or our catalog is never the caller’s doing', () => {
   const judged = (status: number, error: object) =>
     refusal(status, readErrorBody(Buffer.from(JSON.stringify({ error }))), 'claude-5-x', {})
-  const cases: [number, object, string, RegExp | undefined][] = [
-    [
-      429,
-      { code: 'insufficient_quota', message: 'You exceeded your current quota' },
-      'upstream_unavailable',
-      /account/,
-    ],
-    [
-      429,
-      { status: 'RESOURCE_EXHAUSTED', message: 'You exceeded your current quota' },
-      'upstream_rate_limited',
-      undefined,
-    ],
-    [
-      400,
-      { type: 'invalid_request_error', message: 'Your credit balance is too low' },
-      'upstream_unavailable',
-      /account/,
-    ],
-    [403, { code: 'billing_not_active', message: 'no' }, 'upstream_unavailable', /account/],
-    [401, { message: 'bad key' }, 'upstream_failed', /credential/],
-    [404, { type: 'not_found_error', message: 'model: claude-5-x' }, 'upstream_failed', /model/],
-    [404, { code: 'model_not_found', message: 'The model `x` does not exist' }, 'upstream_failed', /model/],
-    [400, { message: 'Model Not Exist' }, 'upstream_failed', /model/],
-    [404, { message: 'Not found the model claude-5-x or Permission denied' }, 'upstream_failed', /model/],
-    [404, { type: 'not_found_error', message: 'File not found: file_1' }, 'upstream_invalid', undefined],
-    [400, { message: 'max_tokens: 9 > 8, the maximum of the model claude-5-x' }, 'upstream_invalid', undefined],
-    [400, { message: 'The model claude-5-x does not support image input' }, 'upstream_invalid', undefined],
-    [400, { message: "Unknown parameter: 'x' for model claude-5-x" }, 'upstream_invalid', undefined],
-    [404, { message: 'The model `claude-5-x` does not exist' }, 'upstream_failed', /model/],
-    // Google and its cloud, Azure, Bedrock, Together, Fireworks, OpenRouter, Hugging Face and NVIDIA.
-    [
-      404,
-      {
-        status: 'NOT_FOUND',
-        message: 'X has been deprecated on July 12. Consider switching to different model, e.g. Y.',
-      },
-      'upstream_failed',
-      /model/,
-    ],
-    [
-      400,
-      { status: 'FAILED_PRECONDITION', message: `Publisher Model \`${CLOUD}\` is not servable in region us-east1.` },
-      'upstream_failed',
-      /model/,
-    ],
-    [400, { message: `Project \`12\` is not allowed to use Publisher Model \`${CLOUD}\`` }, 'upstream_failed', /model/],
-    [
-      400,
-      { code: 'OperationNotSupported', message: 'does not work with the specified model' },
-      'upstream_failed',
-      /model/,
-    ],
-    [
-      400,
-      { message: 'Invocation of model ID claude-5-x with on-demand throughput isn’t supported.' },
-      'upstream_failed',
-      /model/,
-    ],
-    [404, { message: 'Access denied. This Model is marked by provider as Legacy.' }, 'upstream_failed', /model/],
-    [
-      404,
-      { code: 'model_not_available', message: 'Unable to access non-serverless model x.' },
-      'upstream_failed',
-      /model/,
-    ],
-    [
-      404,
-      { code: 'NOT_FOUND', message: 'Model not found, inaccessible, and/or not deployed' },
-      'upstream_failed',
-      /model/,
-    ],
-    [404, { code: 404, message: 'No endpoints found for claude-5-x.' }, 'upstream_failed', /model/],
-    [400, { message: 'claude-5-x is not a valid model ID', code: 400 }, 'upstream_failed', /model/],
-    [
-      400,
-      { code: 'model_not_supported', message: "The requested model 'x' is not supported." },
-      'upstream_failed',
-      /model/,
-    ],
-    [410, { message: "The model 'claude-5-x' has reached its end of life on 2026-01-01." }, 'upstream_failed', /model/],
-    [404, { message: 'The model `claude-5-x` has been deprecated.' }, 'upstream_failed', /model/],
-    [400, { message: '`top_p` is deprecated for this model.' }, 'upstream_invalid', undefined],
-    [
-      404,
-      { status: 'NOT_FOUND', message: 'Cached content not found for model claude-5-x.' },
-      'upstream_invalid',
-      undefined,
-    ],
-    [413, { type: 'request_too_large', message: 'Request exceeds the maximum size' }, 'request_too_large', undefined],
-  ]
+  const cases = fixtureOf<[number, object, string, string?][]>('vendor-errors.yaml')
   for (const [status, error, kind, ours] of cases) {
     const got = judged(status, error)
     assert.equal(got.fault.kind, kind, JSON.stringify(error))
-    if (ours) assert.match(got.ours ?? '', ours)
+    if (ours) assert.match(got.ours ?? '', new RegExp(ours))
     else assert.equal(got.ours, undefined)
   }
   assert.equal(judged(404, { code: 'model_not_found' }).vendorsFault, false)

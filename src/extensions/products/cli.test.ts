@@ -5,6 +5,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { commandLineOf } from '../../../test/command-line.ts'
+import { fixtureText } from '../../../test/fixture.ts'
 import { startOperatorServer } from '../../../test/operator-server.ts'
 import { started, temporary } from '../../../test/started.ts'
 
@@ -12,22 +13,7 @@ const server = started(startOperatorServer)
 const folder = temporary('tollgate-products-')
 const { run } = commandLineOf(() => server, { secrets: { MAPS_KEY: 'maps-secret-0123456789' } })
 
-const MAPS = `openapi: 3.1.0
-info: { title: Maps, version: "1" }
-servers: [{ url: "https://maps.example.com" }]
-paths:
-  /search:
-    get:
-      operationId: search
-      summary: Search places
-      parameters: [{ name: limit, in: query, schema: { type: integer, minimum: 1, maximum: 20 } }]
-      responses: { "200": { description: Places, content: { application/json: {} } } }
-  /upload:
-    post:
-      operationId: upload
-      requestBody: { required: true, content: { multipart/form-data: { schema: { type: object } } } }
-      responses: { "200": { description: Ok } }
-`
+const MAPS = fixtureText('openapi/maps.yaml')
 
 async function file(name: string, content: string): Promise<string> {
   const path = join(folder, name)

@@ -5,8 +5,9 @@ import assert from 'node:assert/strict'
 import type { IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { after, test } from 'node:test'
+import { fixtureText } from '../../../test/fixture.ts'
 import { testGateway } from '../../../test/gateway.ts'
-import { pluck } from '../../../test/lists.ts'
+import { pluck, words } from '../../../test/lists.ts'
 import { listen } from '../../../test/started.ts'
 import { checkValue } from '../../catalog/json-schema.ts'
 import { isQuickPattern } from '../../catalog/pattern.ts'
@@ -25,52 +26,7 @@ const { url: origin, close } = await listen(async (req, res) => {
 })
 after(close)
 
-const PETS = `openapi: 3.1.0
-info: { title: "Pets <b>of</b> all kinds", version: "1" }
-servers: [{ url: "https://{host}.example.com/v1", variables: { host: { default: api } } }]
-components:
-  securitySchemes: { key: { type: apiKey, in: header, name: X-Pets-Key } }
-  parameters:
-    Limit: { name: limit, in: query, schema: { type: integer, minimum: 1, maximum: 40, default: 20 } }
-  schemas:
-    Pet:
-      type: object
-      required: [name]
-      properties:
-        name: { type: string, maxLength: 50, description: "Its name" }
-        parent: { $ref: "#/components/schemas/Pet" }
-        kind: { oneOf: [{ type: string, enum: [cat, dog] }, { type: object, required: [other], properties: { other: { type: string } } }] }
-paths:
-  /pets:
-    parameters: [{ $ref: "#/components/parameters/Limit" }]
-    get:
-      operationId: listPets
-      summary: List pets
-      parameters:
-        - { name: status, in: query, schema: { type: array, items: { type: string, enum: [new, sold] } } }
-        - { name: session, in: cookie, schema: { type: string } }
-      responses: { "200": { description: Pets, content: { application/json: { schema: { type: object, properties: { items: { type: array, items: { $ref: "#/components/schemas/Pet" } } } } } } } }
-    post:
-      operationId: addPet
-      requestBody: { required: true, content: { application/json: { schema: { $ref: "#/components/schemas/Pet" } } } }
-      responses: { "201": { description: Added } }
-  /pets/{pet-id}:
-    get:
-      operationId: getPet
-      parameters: [{ name: pet-id, in: path, required: true, schema: { type: string } }]
-      responses: { "200": { description: A pet, content: { application/json: { example: { name: Rex } } } } }
-  /upload:
-    post:
-      operationId: upload
-      requestBody: { required: true, content: { multipart/form-data: { schema: { type: object } } } }
-      responses: { "200": { description: Ok } }
-  /remote:
-    get:
-      operationId: remote
-      parameters:
-        - $ref: "https://evil.example/params.yaml#/X"
-      responses: { "200": { description: Ok } }
-`
+const PETS = fixtureText('openapi/pets.yaml')
 
 const FIND = {
   title: 'Find',
@@ -267,14 +223,10 @@ test('documents of strangers are bounded: circles, size, trees of alternatives, 
   await refused('openapi: [', /cannot be read/)
   await refused(`a: &a [x]\nb: [${'*a, '.repeat(200)}]\nopenapi: 3.1.0`, /cannot be read|no operations/)
   await refused(`{"x":"${'y'.repeat(5 * 1024 * 1024)}"}`, /Too big/)
-  for (const url of [
-    'http://127.0.0.1:80/x',
-    'http://localhost',
-    'http://10.0.0.8',
-    'http://[::1]',
-    'https://db.internal',
-    'http://169.254.169.254/latest',
-  ])
+  for (const url of words(`
+    http://127.0.0.1:80/x http://localhost http://10.0.0.8 http://[::1] https://db.internal
+    http://169.254.169.254/latest
+  `))
     await refused(doc({ servers: [{ url }] }), /not a public address/)
   await refused(doc({ servers: [{ url: '/relative' }] }), /names no server/)
   await refused(doc({}), /Link-local addresses/, { vendor: { baseUrl: 'http://169.254.169.254' } })
@@ -448,15 +400,7 @@ test('each preset is a valid product whose answers are simulated; list prices be
   const { data } = await g.operator<{
     items: { name: string; tested: boolean; operations: { id: string; usd: object | null }[] }[]
   }>('GET', '/products/presets')
-  assert.deepEqual(pluck(data.items, 'name'), [
-    'brave-search',
-    'tavily',
-    'serper',
-    'firecrawl',
-    'dataforseo',
-    'similarweb',
-    'x-api',
-  ])
+  assert.deepEqual(pluck(data.items, 'name'), words('brave-search tavily serper firecrawl dataforseo similarweb x-api'))
   for (const { name: preset, tested, operations } of data.items) {
     assert.equal(tested, false)
     const isListed = operations.every(({ usd }) => usd !== null)

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
+import { corruptionsOf } from '../../../test/corruptions.ts'
 import { testGateway } from '../../../test/gateway.ts'
 import type { Queryable } from '../../database/database.ts'
 import { verifyPurses } from './verify.ts'
@@ -69,50 +70,7 @@ async function problemsAfter(change: string | undefined): Promise<readonly strin
 }
 
 /** By column, what is done to it and what is said of it. */
-const CORRUPTIONS: ReadonlyArray<readonly [change: string, said: RegExp]> = [
-  [`update purse set posted = posted + 1 where id = 'ann'`, /purse ann has .*, but its movements come to/],
-  [`update purse set held = held + 1 where id = 'ann'`, /purse ann holds 0.000001, but the holds of its calls are 0/],
-  [`update purse set status = 'frozen' where id = 'ann'`, /purse ann is frozen, but its movements say otherwise/],
-  [`update purse set status = 'closed' where id = 'bob'`, /purse bob is closed, but/],
-  [`update purse set moved_at = moved_at + interval '1 second' where id = 'ann'`, /ann does not end with its last/],
-  [`update purse set chain = '\\x00' where id = 'ann'`, /ann does not end with its last movement/],
-  [`update purse set base = 1 where id = 'ann'`, /ann says 10 after .*, but what moved came to 10.000001/],
-  [`update purse set volume = volume + 1 where id = 'ann'`, /ann paid .* in its month, but its calls in it come to/],
-  [`update purse set volume_month = '2000-01-01' where id = 'ann'`, /ann paid .* in its month, but its calls/],
-  [`update purse_prices set list = jsonb_set(list, '{volume,0,from}', '"0"')`, /ann paid .*, whose price is/],
-  [`update purse set base_hash = '\\x00' where id = 'ann'`, /ann has a movement .* that was changed/],
-  [`update purse_movement set amount = amount + 1 where id = $call`, /ann paid .*, whose price is/],
-  [`update purse_movement set amount = held + 1 where id = $call`, /ann paid .*, and had held/],
-  [
-    `update purse_movement set amount = amount + 1 where id = $grant`,
-    /bob says 20 after .*, but what moved came to 20.000001/,
-  ],
-  [`update purse_movement set amount = 1 where kind = 'frozen'`, /bob has a movement .* \(frozen\) that moves/],
-  [`update purse_movement set balance = balance + 1 where id = $call`, /ann says .* but what moved came to/],
-  [`update purse_movement set held = held + 1 where id = $call`, /ann has a movement .* that was changed/],
-  [`update purse_movement set charged = charged + 1 where id = $call`, /as what .* cost the account, which was/],
-  [`update purse_movement set list = null where id = $call`, /ann paid .*, whose price is/],
-  [
-    `update purse_movement set product = 'alpha-5.5' where id = $call`,
-    /as a call of alpha-5.5, but it was one of alpha-5.4/,
-  ],
-  [`update purse_movement set kind = 'topup' where id = $grant`, /bob has a movement .* that was changed/],
-  [`update purse_movement set kind = 'released' where id = $call`, /as released, but the call is settled/],
-  [`update purse_movement set purse_id = 'bob' where id = $call`, /bob .*/],
-  [`update purse_movement set reference = 'other' where id = $grant`, /bob has a movement .* that was changed/],
-  [`update purse_movement set note = 'other' where id = $grant`, /bob has a movement .* that was changed/],
-  [`update purse_movement set actor = 'other' where id = $grant`, /bob has a movement .* that was changed/],
-  [`update purse_movement set id = 'other' where id = $grant`, /bob has a movement other that was changed/],
-  [`update purse_movement set hash = '\\x00' where id = $grant`, /bob has a movement .* that was changed/],
-  [`update purse_movement set moved_at = moved_at + interval '1 hour' where id = $grant`, /bob .*/],
-  [`delete from purse_movement where id = $call`, /call .* is one of a purse, which it did not charge/],
-  [`update purse_prices set list = jsonb_set(list, '{rules,0,factor}', '"1400000"')`, /ann paid .*, whose price is/],
-  [`update purse_prices set version = 2`, /ann paid .*, whose price is/],
-  [
-    `insert into hold (account_id, id, key_id, process_id, amount, product, catalog_version, purse) select account_id, 'stray', 'k', 'p', 1, 'x', 1, '{"id": "nobody", "amount": 1}' from purse where id = 'ann'`,
-    /hold stray is one of the purse nobody, which does not exist/,
-  ],
-]
+const CORRUPTIONS = corruptionsOf('purse-corruptions.sql')
 
 /** Columns that decide no money. */
 const NO_REASON: Readonly<Record<string, string>> = {

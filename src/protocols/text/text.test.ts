@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { fixtureOf } from '../../../test/fixture.ts'
+import { words } from '../../../test/lists.ts'
 import { runs } from '../../../test/runs.ts'
 import type { Route } from '../../catalog/document.ts'
 import { readTextTraits, type TextTraitsGiven } from '../../catalog/traits.ts'
@@ -69,128 +71,28 @@ test('what decides a price may be written in one way only, because some vendors 
   assert.equal(readModelName(json({ model: 'alpha-5.4', Odd: 1, topK: 2 })), 'alpha-5.4')
 })
 
-test('the chat endpoint refuses what the contract refuses, and names the field', () => {
-  const call = { id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } }
-  const cases: [object, string | undefined][] = [
-    [{ messages: undefined }, 'messages'],
-    [{ messages: null }, 'messages'],
-    [{ messages: [] }, 'messages'],
-    [{ messages: {} }, 'messages'],
-    [{ messages: 'Hi' }, 'messages'],
-    [{ messages: ['Hi'] }, 'messages[0]'],
-    [{ messages: [...hello, null] }, 'messages[1]'],
-    [{ messages: [{ content: 'Hi' }] }, 'messages[0].role'],
-    [{ messages: [{ role: 'robot', content: 'Hi' }] }, 'messages[0].role'],
-    [{ messages: [{ role: 'user' }] }, 'messages[0].content'],
-    [{ messages: [{ role: 'user', content: null }] }, 'messages[0].content'],
-    [{ messages: [{ role: 'user', content: 5 }] }, 'messages[0].content'],
-    [{ messages: [{ role: 'user', content: [5] }] }, 'messages[0].content[0]'],
-    [{ messages: [{ role: 'user', content: [{ text: 'x' }] }] }, 'messages[0].content[0].type'],
-    [{ messages: [{ role: 'user', content: [{ type: 'text', text: 1 }] }] }, 'messages[0].content[0].text'],
-    [
-      { messages: [{ role: 'user', content: [{ type: 'image_url', image_url: 5 }] }] },
-      'messages[0].content[0].image_url.url',
-    ],
-    [{ messages: [{ role: 'assistant', content: null }] }, 'messages[0].content'],
-    [{ messages: [{ role: 'assistant', tool_calls: [] }] }, 'messages[0].content'],
-    [{ messages: [{ role: 'assistant', tool_calls: 'x', content: '' }] }, 'messages[0].tool_calls'],
-    [{ messages: [{ role: 'assistant', tool_calls: [{}], content: '' }] }, 'messages[0].tool_calls[0].id'],
-    [{ messages: [{ role: 'tool', content: 'x' }] }, 'messages[0].tool_call_id'],
-    [{ messages: [{ role: 'function', content: 'x' }] }, 'messages[0].name'],
-    [{ messages: [{ role: 'assistant', content: null, tool_calls: [call] }] }, undefined],
-    [{ messages: [{ role: 'assistant', refusal: 'no' }] }, undefined],
-    [{ messages: [{ role: 'developer', content: [{ type: 'text', text: 'x' }] }] }, undefined],
-    [{ messages: [{ role: 'function', name: 'f', content: null }] }, undefined],
-    [{ n: '1' }, 'n'],
-    [{ n: 0 }, 'n'],
-    [{ n: 1.5 }, 'n'],
-    [{ n: 3 }, undefined],
-    [{ stream: 'true' }, 'stream'],
-    [{ stream: null }, undefined],
-    [{ thinking: 'off' }, 'thinking'],
-    [{ thinking: [] }, 'thinking'],
-    [{ stop: 5 }, 'stop'],
-    [{ stop: ['a', 1] }, 'stop'],
-    [{ stop: '' }, undefined],
-    [{ temperature: '1' }, 'temperature'],
-    [{ temperature: 99 }, undefined],
-    [{ tools: {} }, 'tools'],
-    [{ tools: [{ type: 'function' }] }, 'tools[0].function.name'],
-    [{ response_format: 'json' }, 'response_format'],
-    [{ response_format: { type: 'json_schema', json_schema: {} } }, 'response_format.json_schema.name'],
-    [{ stream_options: { include_usage: 'yes' } }, 'stream_options.include_usage'],
-    [{ unknown_field: { anything: [1] }, top_k: 5 }, undefined],
-  ]
-  for (const [over, field] of cases)
-    assert.equal(refused('openai-chat', with_('openai-chat', over)), field, JSON.stringify(over))
+test('the chat, Responses and Messages endpoints refuse what the contract and their formats refuse, and name the field', () => {
+  type Case = readonly [over: object | string, field?: string]
+  const cases = fixtureOf<Record<ClientFormatName, Case[]>>('refused-fields.yaml')
+  for (const [clientFormat, all] of Object.entries(cases) as [ClientFormatName, Case[]][])
+    for (const [over, field] of all) {
+      const body = with_(clientFormat, typeof over === 'string' ? { [over]: undefined } : over)
+      assert.equal(refused(clientFormat, body), field, `${clientFormat} ${JSON.stringify(over)}`)
+    }
   assert.equal(refused('openai-chat', with_('openai-chat', { n: 2 }), model({ nMax: 1 })), 'n')
   assert.equal(refused('openai-chat', with_('openai-chat', { n: 1.0 }), model({ nMax: 1 })), undefined)
 })
 
-test('the Responses and Messages endpoints refuse what their formats refuse, and name the field', () => {
-  const cases: [ClientFormatName, object, string | undefined][] = [
-    ['openai-responses', { input: undefined }, 'input'],
-    ['openai-responses', { input: {} }, 'input'],
-    ['openai-responses', { input: [] }, 'input'],
-    ['openai-responses', { input: ['x'] }, 'input[0]'],
-    ['openai-responses', { input: [{ role: 'tool', content: 'x' }] }, 'input[0].role'],
-    ['openai-responses', { input: [{ role: 'user', content: 5 }] }, 'input[0].content'],
-    ['openai-responses', { input: [{ type: 'function_call', name: 'f' }] }, 'input[0].call_id'],
-    ['openai-responses', { input: [{ type: 'function_call_output', call_id: 'c' }] }, 'input[0].output'],
-    ['openai-responses', { input: [{ type: 'something_new', x: 1 }] }, undefined],
-    ['openai-responses', { tools: [{ type: 'function', function: { name: 'f' } }] }, 'tools[0].name'],
-    ['openai-responses', { background: true }, 'background'],
-    ['openai-responses', { max_output_tokens: 0 }, 'max_output_tokens'],
-    ['openai-responses', { previous_response_id: 5 }, 'previous_response_id'],
-    ['anthropic-messages', { messages: undefined }, 'messages'],
-    ['anthropic-messages', { messages: [] }, 'messages'],
-    ['anthropic-messages', { max_tokens: undefined }, 'max_tokens'],
-    ['anthropic-messages', { max_tokens: -1 }, 'max_tokens'],
-    ['anthropic-messages', { max_tokens: 0 }, undefined],
-    ['anthropic-messages', { messages: [{ role: 'tool', content: 'x' }] }, 'messages[0].role'],
-    ['anthropic-messages', { messages: [{ role: 'user' }] }, 'messages[0].content'],
-    ['anthropic-messages', { messages: [{ role: 'user', content: ['x'] }] }, 'messages[0].content[0]'],
-    ['anthropic-messages', { system: 5 }, 'system'],
-    ['anthropic-messages', { tools: [{}] }, 'tools[0].name'],
-    ['anthropic-messages', { thinking: { type: 'enabled', budget_tokens: '5' } }, 'thinking.budget_tokens'],
-    ['anthropic-messages', { stop_sequences: 'x' }, 'stop_sequences'],
-  ]
-  for (const [clientFormat, over, field] of cases)
-    assert.equal(refused(clientFormat, with_(clientFormat, over)), field, `${clientFormat} ${JSON.stringify(over)}`)
-})
-
 test('numbers that a computer cannot hold as written are refused in every numeric field', () => {
   const fields: Record<ClientFormatName, string[]> = {
-    'openai-chat': [
-      'temperature',
-      'top_p',
-      'frequency_penalty',
-      'presence_penalty',
-      'n',
-      'max_tokens',
-      'max_completion_tokens',
-      'seed',
-      'top_logprobs',
-    ],
+    'openai-chat': words(`
+      temperature top_p frequency_penalty presence_penalty n max_tokens max_completion_tokens seed top_logprobs
+    `),
     'openai-responses': ['temperature', 'top_p', 'max_output_tokens', 'top_logprobs', 'max_tool_calls'],
     'anthropic-messages': ['temperature', 'top_p', 'top_k', 'max_tokens'],
     gemini: [],
   }
-  const numbers = [
-    'NaN',
-    'Infinity',
-    '1e309',
-    '-1e309',
-    '-0',
-    '-0.0',
-    '1e-400',
-    '"1"',
-    '9007199254740993',
-    '1e400',
-    'true',
-    '[1]',
-    '{}',
-  ]
+  const numbers = words('NaN Infinity 1e309 -1e309 -0 -0.0 1e-400 "1" 9007199254740993 1e400 true [1] {}')
   for (const [clientFormat, names] of Object.entries(fields) as [ClientFormatName, string[]][])
     for (const name of names)
       for (const number of numbers) {
