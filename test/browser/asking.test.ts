@@ -11,20 +11,19 @@ import { guardrails as extension } from '../../src/extensions/guardrails/extensi
 import { BY } from '../gateway.ts'
 import { started } from '../started.ts'
 import { until } from '../until.ts'
-import { rowAction, startConsole, type Visitor } from './console.ts'
+import { pageOf, rowAction, startConsole } from './console.ts'
 import { EXACT, enter, FIRST, goTo, inDialog, pick, press, see, seeRow, sight, steps, touch } from './steps.ts'
 
-let operator: Visitor
 let account = ''
 /** Its limits are changed. */
 let batcher = ''
 
 const home = started(startConsole)
+const operator = started(() => home.signedIn())
+const page = pageOf(operator)
 before(async () => {
   account = await home.gateway.accounts.create({ name: 'Harbor Books', credits: 100_000_000n }, BY)
   batcher = await home.gateway.accounts.create({ name: 'Quill Works', credits: 100_000_000n }, BY)
-  operator = await home.visitor()
-  await home.setUp(operator, 'op@example.com')
 })
 
 const line = (custom_id: string, { model = 'alpha-5.4', content = `Hello ${custom_id}.` } = {}) =>
@@ -42,7 +41,6 @@ async function choose(text: string, name = 'lines.jsonl'): Promise<void> {
 }
 
 test('a file is checked by its lines before it is begun; then its lines are worked off and lead to their calls', async () => {
-  const { page } = operator
   await operator.go(`/a/${batcher}/batches`)
   await steps(page, see('No batches yet'), press('New batch', FIRST))
   await choose(`${line('one')}\n${line('one')}\n{"custom_id":`)
@@ -81,7 +79,6 @@ test('a file is checked by its lines before it is begun; then its lines are work
 })
 
 test('a batch that waits for a limit is cancelled at once, and files are deleted', async () => {
-  const { page } = operator
   await home.gateway.accounts.change(batcher, { limits: { requestsPerMinute: 1 } }, BY)
   await operator.go(`/a/${batcher}/batches`)
   await page.getByRole('button', { name: 'New batch' }).first().click()
@@ -95,11 +92,9 @@ test('a batch that waits for a limit is cancelled at once, and files are deleted
     .getByRole('button')
     .click()
   await steps(page, pick('Delete'), inDialog(press('Delete')), sight('link', 'File deleted'))
-  assert.deepEqual(home.mishaps, [])
 })
 
 test('an operator gives a model a price in batches, for a tier and for an extra, and its page says so', async () => {
-  const { page } = operator
   await operator.go('/operator/catalog')
   await page.getByLabel('Search models').fill('alpha-5.4')
   await rowAction(page, 'Price', 'Alpha 5.4')
@@ -141,7 +136,6 @@ async function inSight(page: Page, selector: string): Promise<void> {
 }
 
 test('the playground finds a model by a word, says the price that the gateway quotes, and shows what goes wrong', async () => {
-  const { page } = operator
   await operator.go(`/a/${account}/playground/chat`)
   await steps(page, press(/^Model/), enter('Search models', 'haiku'))
   await page.keyboard.press('Enter')
@@ -173,7 +167,6 @@ test('the playground finds a model by a word, says the price that the gateway qu
 })
 
 test('a picture goes to a model that sees', async () => {
-  const { page } = operator
   await operator.go(`/a/${account}/playground/chat?model=alpha-5.4&message=What+is+this%3F`)
   await page.getByText('Files', { exact: true }).click()
   const picture = await paint({
@@ -200,7 +193,6 @@ test('a picture goes to a model that sees', async () => {
 })
 
 test('a prompt is saved by name, found in another browser, and deleted', async () => {
-  const { page } = operator
   await operator.go(`/a/${account}/playground/chat?model=alpha-5.4&message=Summarize+in+one+line`)
   await page.locator('summary', { hasText: 'System prompt' }).click()
   await steps(page, enter('System prompt', 'You write like a clerk.'), press('Save prompt'))
@@ -238,7 +230,6 @@ test('an example of the documentation is filled in for whoever has chosen no acc
 const PDF = Buffer.from('%PDF-1.4\n1 0 obj << /Type /Catalog >> endobj\ntrailer << /Root 1 0 R >>\n%%EOF')
 
 test('three models answer the same question about a file side by side, with what each and all of them cost', async () => {
-  const { page } = operator
   await operator.go(`/a/${account}/playground/compare`)
   await steps(page, press('Add a model'), enter('Search models', 'opus'))
   await page.keyboard.press('Enter')
@@ -280,7 +271,6 @@ test('three models answer the same question about a file side by side, with what
 })
 
 test('what a failed call sent is kept when its owner wants it, read on its page, opened in the playground and deleted', async () => {
-  const { page } = operator
   const id = await home.gateway.accounts.create({ name: 'Keeper', credits: 10_000_000n, limits: {} }, BY)
   const { key } = await home.gateway.keys.create(id, { name: 'kept' }, BY)
   await operator.go(`/a/${id}/keys`)
@@ -339,7 +329,6 @@ test('what a failed call sent is kept when its owner wants it, read on its page,
 })
 
 test('a recording is uploaded, quoted by its length and written down, and a text is heard', async () => {
-  const { page } = operator
   await operator.go(`/a/${account}/playground/transcription`)
   const quoted = page.waitForResponse((response) => response.url().endsWith('/play/v1/quote'))
   const file = { name: 'a.wav', mimeType: 'audio/wav', buffer: wavFile(Buffer.alloc(48_000)) }
@@ -356,8 +345,4 @@ test('a recording is uploaded, quoted by its length and written down, and a text
     }
     return (document.querySelector('audio')?.duration ?? 0) > 0.5
   })
-})
-
-test('nothing of it broke the content policy, raised an error or left this machine', () => {
-  assert.deepEqual(home.mishaps, [])
 })

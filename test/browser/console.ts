@@ -2,6 +2,8 @@
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
 import { buildConsole } from '../../console/build.ts'
 import { startGateway, type TestGateway } from '../gateway.ts'
+import { none } from '../lists.ts'
+import { started } from '../started.ts'
 import { type Accessibility, readAxe } from './axe.ts'
 import { launchChromium } from './chromium.ts'
 
@@ -25,19 +27,27 @@ export interface Visitor {
 
 export interface TestConsole extends TestGateway {
   readonly browser: Browser
-  /** Breaches of the content policy, dialogs, errors of scripts, and requests to other hosts. There should be none. */
+  /** Breaches of the content policy, dialogs, errors of scripts, and requests to other hosts. */
   readonly mishaps: string[]
   visitor(options?: BrowserContextOptions): Promise<Visitor>
   /** Makes the operator's login by the one-time link and leaves the visitor signed in. */
   setUp(visitor: Visitor, email: string): Promise<void>
+  /** A visitor who is signed in with that login. */
+  signedIn(options?: BrowserContextOptions): Promise<Visitor>
   logIn(visitor: Visitor, email: string): Promise<void>
   /** What axe finds on the page that is worse than a blemish. */
   readonly violations: Accessibility
 }
 
-export async function startConsole(
-  options: Parameters<typeof startGateway>[0] & { prepare?: (gateway: TestGateway) => Promise<void> } = {},
-): Promise<TestConsole> {
+interface Mishaps {
+  /** Any other fails the tests when all have run. */
+  readonly mayHappen?: (mishap: string) => boolean
+}
+
+export async function startConsole({
+  mayHappen = () => false,
+  ...options
+}: Parameters<typeof startGateway>[0] & Mishaps = {}): Promise<TestConsole> {
   await buildConsole({ ifStale: true, say: () => {} })
   const [browser, violations] = await Promise.all([launchChromium(), readAxe()])
   // Pages show what vendors wrote, and these tests read the pages.
@@ -84,6 +94,11 @@ export async function startConsole(
       await page.getByRole('button', { name: 'Create the operator’s login' }).click()
       await page.waitForURL((url) => !url.pathname.endsWith('/setup'))
     },
+    async signedIn(contextOptions) {
+      const visitor = await made.visitor(contextOptions)
+      await made.setUp(visitor, 'op@example.com')
+      return visitor
+    },
     async logIn({ page }, email) {
       await page.goto(`${gateway.url}/console/login`)
       await page.getByLabel('Email').fill(email)
@@ -95,10 +110,18 @@ export async function startConsole(
     async close() {
       await browser.close()
       await gateway.close()
+      none(mishaps, (text) => !mayHappen(text), 'broke the content policy, raised an error or asked another host')
     },
   }
   return made
 }
+
+/** Of a visitor who is there before the tests, closed with it. */
+export const pageOf = (visitor: Visitor): Page =>
+  started(
+    () => visitor.page,
+    () => {},
+  )
 
 /** A device that keeps passkeys, and that answers by itself. */
 export async function addPasskeyDevice({ context, page }: Visitor): Promise<void> {

@@ -1,26 +1,24 @@
 // The first day with the console, in a real browser against a real gateway: from the printed link to a revoked key.
 import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
+import { test } from 'node:test'
 import { clip, RATIOS } from '../../sandbox/media.ts'
 import { paint } from '../../sandbox/picture.ts'
 import { formatCredits } from '../../src/kernel/credits.ts'
 import { firstMinute } from '../../src/process/serve.ts'
 import { BY, OPERATOR_TOKEN, SECRET } from '../gateway.ts'
 import { started } from '../started.ts'
-import { PASSWORD, rowAction, startConsole, type Visitor } from './console.ts'
+import { PASSWORD, pageOf, rowAction, startConsole } from './console.ts'
 import { videoLoaded } from './pages.ts'
 import { EXACT, enter, FIRST, goTo, inDialog, pick, press, see, seeRow, sight, steps, tick } from './steps.ts'
 
 const EMAIL = 'op@example.com'
 
-let operator: Visitor
 let account = ''
 let key = ''
 
 const home = started(startConsole)
-before(async () => {
-  operator = await home.visitor()
-})
+const operator = started(() => home.visitor())
+const page = pageOf(operator)
 
 test('the link that the first start prints makes the operator’s login, once', async () => {
   const lines: string[] = []
@@ -37,7 +35,6 @@ test('the link that the first start prints makes the operator’s login, once', 
   assert.ok(link, 'the first start prints a link')
   account = (await home.ask<{ items: { id: string }[] }>('GET', '/accounts')).items[0]!.id
 
-  const { page } = operator
   await page.goto(link)
   await page.getByLabel('Email').fill(EMAIL)
   await page.locator('input[name=password]').fill(PASSWORD)
@@ -56,7 +53,6 @@ test('the link that the first start prints makes the operator’s login, once', 
 })
 
 test('signing out and in again leads back to the page that was asked for', async () => {
-  const { page } = operator
   await page.getByRole('button', { name: 'Sign out' }).locator('visible=true').first().click()
   await page.getByRole('heading', { name: /Sign in/ }).waitFor()
   await page.goto(`${home.url}/console/a/${account}/keys`)
@@ -90,7 +86,6 @@ test('a key is shown once and stays nowhere in the browser', async () => {
 })
 
 test('a key for a coding agent takes two clicks, and a coding agent can work with it', async () => {
-  const { page } = operator
   const team = await home.gateway.accounts.create({ name: 'Team', credits: 1_000_000_000n }, BY)
   await operator.go(`/a/${team}/keys`)
   await page.getByRole('button', { name: 'Key for an agent' }).click()
@@ -118,7 +113,6 @@ test('a key for a coding agent takes two clicks, and a coding agent can work wit
 })
 
 test('a key for data tools says that it calls no model, and comes with the address of the tools alone', async () => {
-  const { page } = operator
   await operator.go(`/a/${account}/keys`)
   await page.getByRole('button', { name: 'Key for an agent' }).click()
   await page.getByRole('radio', { name: /^Data tools.*May not call any model/ }).check()
@@ -133,7 +127,6 @@ test('a key for data tools says that it calls no model, and comes with the addre
 })
 
 test('a test key is made with a tick, and its balance refilled with a click', async () => {
-  const { page } = operator
   await operator.go(`/a/${account}/keys?new=1`)
   await steps(page, enter('Name', 'pipeline'), tick(/^Test key/), inDialog(press('Create key')))
   const value = (await page.getByTestId('key-value').textContent()) ?? ''
@@ -148,7 +141,6 @@ test('a test key is made with a tick, and its balance refilled with a click', as
 })
 
 test('a chat streams into the playground, and its charge is in the usage, its cost breakdown and the overview', async () => {
-  const { page } = operator
   await operator.go(`/a/${account}/playground/chat`)
   // The heading of the page that is left may still be there when the new one's is waited for.
   await page.locator('.talk-log').waitFor({ state: 'attached' })
@@ -186,7 +178,6 @@ test('a chat streams into the playground, and its charge is in the usage, its co
 })
 
 test('an image is made and shown', async () => {
-  const { page } = operator
   await operator.go(`/a/${account}/playground/image`)
   await steps(page, enter('Prompt', 'A lighthouse at dusk, watercolour'), press('Generate image'))
   const picture = page.locator('.picture img')
@@ -196,7 +187,6 @@ test('an image is made and shown', async () => {
 })
 
 test('a video job runs to its player', async () => {
-  const { page } = operator
   await operator.go(`/a/${account}/playground/video`)
   await steps(page, enter('Prompt', 'A paper boat drifts down a stream'), press('Generate video'))
   await videoLoaded(page)
@@ -208,7 +198,6 @@ test('a video job runs to its player', async () => {
 })
 
 test('an analytics endpoint is a form, and its answer a chart', async () => {
-  const { page } = operator
   await operator.go(`/a/${account}/playground/analytics?endpoint=siteanalytics%2Fwebsites%2Fvisits%2Ftrend`)
   await page.getByRole('textbox', { name: 'keys' }).fill('example.com')
   await steps(page, press('Run'), sight('tab', 'Chart'))
@@ -218,7 +207,6 @@ test('an analytics endpoint is a form, and its answer a chart', async () => {
 })
 
 test('an operator sees a new price beside the old one, its cost and margin, applies it, and may undo it', async () => {
-  const { page } = operator
   await operator.go('/operator/catalog')
   await rowAction(page, 'Price', 'Alpha 5.4')
   await page.getByLabel('Input, per million tokens').first().fill('251')
@@ -250,7 +238,6 @@ test('an operator sees a new price beside the old one, its cost and margin, appl
 })
 
 test('a revoked key is refused at once', async () => {
-  const { page } = operator
   await operator.go(`/a/${account}/keys`)
   await steps(page, press('Actions for website'), pick('Revoke'), inDialog(press('Revoke')))
   await page
@@ -296,8 +283,4 @@ test('a browser shows simulated pictures of every format and plays simulated fil
     assert.equal(seconds, 6)
     assert.ok(Math.abs(shape - across / down) < 0.02, `${ratio} is shown as ${shape}`)
   }
-})
-
-test('nothing of the day broke the content policy, raised an error or left this machine', () => {
-  assert.deepEqual(home.mishaps, [])
 })

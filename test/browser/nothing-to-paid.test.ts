@@ -37,6 +37,7 @@ const home = started(() =>
       ]
       document.sales = { currency: 'EUR', pricePerCredit: '0.01', minimum: '5.00', maximum: '1000.00', packs, plans }
     },
+    mayHappen: (text) => text.startsWith(`request: ${stripe.url}`) || text.startsWith(`request: ${PAY}`),
   }),
 )
 before(async () => {
@@ -255,11 +256,4 @@ test('whoever may only read is shown what is set, and no button that would be re
     assert.deepEqual(await buttons.allTextContents(), [], path)
     assert.equal(await main.locator('form input:enabled, form textarea:enabled').count(), 0, path)
   }
-})
-
-test('nothing broke the content policy or raised an error', () => {
-  const others = home.mishaps.filter(
-    (text) => !text.startsWith(`request: ${stripe.url}`) && !text.startsWith(`request: ${PAY}`),
-  )
-  assert.deepEqual(others, [])
 })

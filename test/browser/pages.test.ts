@@ -83,8 +83,7 @@ const WIDER = `[document.documentElement, ...document.querySelectorAll('.table-f
   .map(({ tagName, scrollWidth, clientWidth }) => tagName + ' ' + scrollWidth + ' > ' + clientWidth)`
 
 test('the first page of whoever is signed in needs few bytes too', async (t) => {
-  visitor = await home.visitor()
-  await home.setUp(visitor, 'op@example.com')
+  visitor = await home.signedIn()
   for (const path of [`/a/${account}`, '/operator/home']) {
     await visitor.go(path)
     await settled(visitor.page)
@@ -150,10 +149,6 @@ test('roles that only read find nothing on any page that would be refused', asyn
     assert.deepEqual(found, [])
     await person.close()
   }
-})
-
-test('no page broke the content policy, raised an error or asked another host', () => {
-  assert.deepEqual(home.mishaps, [])
 })
 
 async function check(name: string): Promise<void> {

@@ -1,27 +1,22 @@
 // A reseller's gateway from the console: branding, sign-up, the mail that arrives, one's own account, and leaving.
 import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
+import { test } from 'node:test'
 import { startMailServer } from '../mail-server.ts'
 import { started } from '../started.ts'
 import { until } from '../until.ts'
-import { PASSWORD, startConsole, type Visitor } from './console.ts'
+import { PASSWORD, pageOf, startConsole } from './console.ts'
 import { setTheme } from './pages.ts'
 import { EXACT, enter, FIRST, goTo, press, see, select, sight, steps, tick } from './steps.ts'
 
 const NAME = `Acme <img src=x onerror=alert(1)>`
 
-let operator: Visitor
-
 const post = started(startMailServer)
 const mails = () => ({ TOLLGATE_SMTP_URL: post.url, TOLLGATE_MAIL_FROM: 'hello@gateway.example' })
 const home = started(() => startConsole({ env: mails() }))
-before(async () => {
-  operator = await home.visitor()
-  await home.setUp(operator, 'op@example.com')
-})
+const operator = started(() => home.signedIn())
+const page = pageOf(operator)
 
 test('an operator names the gateway, colours it, looks at its mails and opens sign-up', async () => {
-  const { page } = operator
   await operator.go('/operator/branding')
   await steps(page, enter('Name', NAME, EXACT), enter('Color', '#ffcc00', EXACT))
   const save = page.getByRole('button', { name: 'Save' })
@@ -79,14 +74,9 @@ test('somebody signs up, confirms by the mail that arrived, and has an account w
 })
 
 test('a receiver of alerts who has not confirmed yet is shown as waiting', async () => {
-  const { page } = operator
   await operator.go('/operator/alerts/rules')
   await steps(page, select('Kind', 'email'), enter('Address', 'stranger@elsewhere.example'), press('Add'))
   await page.getByRole('listitem').filter({ hasText: 'stranger@' }).getByText('Waiting for confirmation').waitFor()
-})
-
-test('nothing broke the content policy, raised an error or asked another host', () => {
-  assert.deepEqual(home.mishaps, [])
 })
 
 test('a gateway that sells nothing also sends whoever forgot a password the mail with a link', async (t) => {

@@ -2,28 +2,20 @@
 // spent what.
 
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import type { Page } from 'playwright-core'
+import { before, test } from 'node:test'
 import { textOf } from '../gateway.ts'
 import { started } from '../started.ts'
-import { startConsole, type Visitor } from './console.ts'
+import { pageOf, startConsole } from './console.ts'
 import { EXACT, enter, FIRST, inDialog, pick, press, steps } from './steps.ts'
 
-let operator: Visitor
-let page: Page
 let account = ''
 let key = ''
 
 const home = started(startConsole)
+const operator = started(() => home.signedIn())
+const page = pageOf(operator)
 before(async () => {
   ;({ id: account, key } = await home.account())
-  operator = await home.visitor()
-  page = operator.page
-  await home.setUp(operator, 'op@example.com')
-})
-after(async () => {
-  const { mishaps } = home
-  assert.deepEqual(mishaps, [])
 })
 
 const ask = (user: string, headers: Record<string, string> = {}) =>

@@ -1,8 +1,9 @@
 // The tasks that people come for, each done from the first page of its place, with its clicks counted: at most four,
 // and one form. A form is what is filled in and pressed on one page or in one dialog, up to the button that sends it.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import type { Locator, Page } from 'playwright-core'
+import { fixtureText } from '../fixture.ts'
 import { BY } from '../gateway.ts'
 import { text as said, startForeignServer } from '../mcp/foreign-server.ts'
 import { started } from '../started.ts'
@@ -12,16 +13,7 @@ import { addPasskeyDevice, PASSWORD, startConsole, type Visitor } from './consol
 const CLICKS_MAX = 4
 const FORMS_MAX = 1
 
-const DOCUMENT = `openapi: 3.1.0
-info: { title: Street maps }
-servers: [{ url: "http://127.0.0.1:9" }]
-paths:
-  /tiles:
-    get:
-      operationId: tile
-      summary: One tile
-      responses: { 200: { description: It, content: { application/json: { schema: { type: object } } } } }
-`
+const DOCUMENT = fixtureText('openapi/street-maps.yaml')
 
 let operator: Visitor
 let page: Page
@@ -31,7 +23,10 @@ let base = ''
 
 const tools = started(() => startForeignServer('modern', [{ name: 'forecast', description: 'Tells the weather.' }]))
 const home = started(() =>
-  startConsole({ env: { HOST: 'localhost', TOLLGATE_OUTBOUND_ALLOW: new URL(tools.url).host } }),
+  startConsole({
+    env: { HOST: 'localhost', TOLLGATE_OUTBOUND_ALLOW: new URL(tools.url).host },
+    mayHappen: (text) => text.startsWith(`request: ${new URL(base).origin}/`),
+  }),
 )
 
 const chat = (model: string) => ({ model, messages: [{ role: 'user', content: 'Hello!' }] })
@@ -474,9 +469,4 @@ task('account', '34 on a phone, the last call', async (way) => {
 test('the 34 tasks were counted', (t) => {
   assert.equal(new Set(counts.map((line) => Number.parseInt(line, 10))).size, 34)
   t.diagnostic(counts.join('\n'))
-})
-
-after(() => {
-  const others = home.mishaps.filter((text) => !text.startsWith(`request: ${new URL(base).origin}/`))
-  assert.deepEqual(others, [])
 })

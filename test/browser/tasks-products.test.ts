@@ -1,11 +1,12 @@
 // What an operator does to sell an API: a pasted document becomes an endpoint that is paid for, documented and a tool.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { fixtureText } from '../fixture.ts'
 import { BY } from '../gateway.ts'
 import { connect } from '../mcp/client.ts'
 import { startForeignServer, text } from '../mcp/foreign-server.ts'
 import { listen, started } from '../started.ts'
-import { startConsole, type Visitor } from './console.ts'
+import { pageOf, startConsole } from './console.ts'
 import { EXACT, enter, FIRST, goTo, press, see, select, sight, steps } from './steps.ts'
 
 /** The API that is sold; it says by which key it was asked. */
@@ -18,41 +19,21 @@ const vendor = started(() =>
   }),
 )
 
-const DOCUMENT = `openapi: 3.1.0
-info: { title: Maps, description: Places of the world. }
-servers: [{ url: https://maps.example.com }]
-components: { securitySchemes: { key: { type: apiKey, in: header, name: X-Maps-Key } } }
-paths:
-  /search:
-    get:
-      operationId: searchPlaces
-      summary: Search places
-      parameters:
-        - { name: q, in: query, required: true, schema: { type: string }, example: pier }
-        - { name: limit, in: query, schema: { type: integer, minimum: 1, maximum: 50, default: 10 } }
-      responses: { "200": { description: Places, content: { application/json: { example: { results: [] } } } } }
-  /upload:
-    post:
-      operationId: upload
-      requestBody: { required: true, content: { multipart/form-data: { schema: { type: object } } } }
-      responses: { "200": { description: Ok } }
-`
+const DOCUMENT = fixtureText('openapi/places.yaml')
 
-let operator: Visitor
 let account = ''
 
 const home = started(startConsole)
+const operator = started(() => home.signedIn())
+const page = pageOf(operator)
 before(async () => {
   account = await home.gateway.accounts.create({ name: 'Harbor Books', credits: 100_000_000n }, BY)
-  operator = await home.visitor()
-  await home.setUp(operator, 'op@example.com')
 })
 
 const selected = `(() => { const area = document.querySelector('textarea[aria-label="OpenAPI document"]')
   return area.value.slice(area.selectionStart, area.selectionEnd) })()`
 
 test('a document that cannot be read is shown at its line, and what cannot be sold says why and where', async () => {
-  const { page } = operator
   await operator.go('/operator/products')
   await steps(page, see('No products yet'), goTo('Add a product'))
   await page
@@ -72,7 +53,6 @@ test('a document that cannot be read is shown at its line, and what cannot be so
 })
 
 test('a pasted document becomes a product: called with a key it answers and is charged, it stands in the docs and is a tool', async () => {
-  const { page } = operator
   const dialog = page.getByRole('dialog')
   await operator.go('/operator/products/new')
   await page.getByLabel('OpenAPI document', { exact: true }).last().fill(DOCUMENT)
@@ -113,7 +93,6 @@ test('a pasted document becomes a product: called with a key it answers and is c
 })
 
 test('a product is edited without losing what the form does not show, and removed with its vendor', async () => {
-  const { page } = operator
   const dialog = page.getByRole('dialog')
   await operator.go('/operator/products')
   await steps(page, goTo('Maps'), goTo('Edit'), press('Edit', EXACT))
@@ -144,7 +123,6 @@ test('a product is edited without losing what the form does not show, and remove
 })
 
 test('a preset is taken with its list prices, and is simulated until a credential is stored', async () => {
-  const { page } = operator
   await operator.go('/operator/products/new')
   await page.getByText('Preset', { exact: true }).click()
   await page.getByRole('combobox', { name: 'Preset' }).selectOption('tavily')
@@ -152,14 +130,12 @@ test('a preset is taken with its list prices, and is simulated until a credentia
   const dialog = page.getByRole('dialog')
   await steps(dialog, see(/Product tavily is new/), press('Apply'))
   await page.getByText('Simulated: no credential').waitFor()
-  assert.deepEqual(home.mishaps, [])
 })
 
 test('a tool of another server is sold, held back when its words change, compared, and sold again when the operator agrees', async () => {
   const server = await startForeignServer('modern', [{ name: 'forecast', description: 'Tells the weather.' }])
   after(() => server.close())
   server.acts.set('forecast', () => text('rain'))
-  const { page } = operator
   const dialog = page.getByRole('dialog')
   const row = page.getByRole('table', { name: 'Tools' }).getByRole('row', { name: /forecast/ })
   await operator.go('/operator/tools?open=new')

@@ -2,25 +2,21 @@
 // token for an app.
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import type { NewKey } from '../../src/admission/views.ts'
-import { listen } from '../started.ts'
-import { startConsole, type TestConsole, type Visitor } from './console.ts'
+import { listen, started } from '../started.ts'
+import { pageOf, startConsole } from './console.ts'
 import { EXACT, enter, FIRST, inDialog, pick, press, see, select, sight, steps, tick } from './steps.ts'
 
-let g: TestConsole
-let operator: Visitor
 let account: string
+const g = started(startConsole)
+const operator = started(() => g.signedIn())
+const page = pageOf(operator)
 before(async () => {
-  g = await startConsole()
-  operator = await g.visitor()
-  await g.setUp(operator, 'op@example.com')
   account = (await g.account()).id
 })
-after(() => g.close())
 
 test('a reseller makes a purse, sets a markup, sees what a call cost both, and freezes the purse', async () => {
-  const { page } = operator
   const button = (name: string) => page.getByRole('dialog').getByRole('button', { name, exact: true })
   await operator.go(`/a/${account}/purse-prices`)
   await steps(page, see('No price list yet'), press('Change'), enter('Markup on what you pay, in percent', '50'))
@@ -65,11 +61,9 @@ test('a reseller makes a purse, sets a markup, sees what a call cost both, and f
   await page.getByRole('table', { name: 'Margin by customer' }).getByText('Ann <b>Smith</b>').waitFor()
   await operator.go(`/a/${account}/purses`)
   await page.getByRole('table', { name: 'Purses' }).getByText('ann_1').waitFor()
-  assert.deepEqual(g.mishaps, [])
 })
 
 test('a reseller connects Stripe, whose secrets no page shows again, and then test payments, which say so', async () => {
-  const { page } = operator
   const save = async () => {
     await steps(page, press('Save'), see('Saved.', EXACT))
   }
@@ -122,11 +116,9 @@ test('a customer opens the page of a purse, tops it up with a test payment, and 
   await stranger.page.goto(`${g.url}/purse`)
   await stranger.page.getByText('Open this page by the link that you were given.').waitFor()
   assert.equal(await stranger.page.getByText('Bea').count(), 0)
-  assert.deepEqual(g.mishaps, [])
 })
 
 test('a reseller sees what a customer paid, on the page of the purse, and refunds a part of it', async () => {
-  const { page } = operator
   await operator.go(`/a/${account}/purses/bea`)
   const topUps = page.getByRole('table', { name: 'Top-ups', exact: true })
   await topUps.getByText('10.00 EUR').waitFor()
@@ -139,7 +131,6 @@ test('a reseller sees what a customer paid, on the page of the purse, and refund
   await operator.go(`/a/${account}/purse-payments`)
   await page.getByRole('table', { name: 'Top-ups', exact: true }).getByRole('link', { name: 'bea' }).waitFor()
   await g.operator('POST', `/accounts/${account}/purses/bea/grants`, { credits: '400' })
-  assert.deepEqual(g.mishaps, [])
 })
 
 test('a page of another site shows the balance and a button by the widget, with a token for that site only', async () => {
@@ -170,7 +161,6 @@ test('a page of another site shows the balance and a button by the widget, with 
 })
 
 test('a reseller says who issues invoices, and the customer and the reseller have the one of a top-up', async () => {
-  const { page } = operator
   await operator.go(`/a/${account}/purse-payments`)
   const fields = {
     'Name of the company': 'Acme GmbH',
@@ -201,5 +191,4 @@ test('a reseller says who issues invoices, and the customer and the reseller hav
   const [again] = await Promise.all([page.waitForEvent('download'), row.getByRole('button', { name: 'PDF' }).click()])
   assert.equal(again.suggestedFilename(), download.suggestedFilename())
   assert.deepEqual(await g.violations(page), [])
-  assert.deepEqual(g.mishaps, [])
 })

@@ -8,10 +8,9 @@ import { openedAlerts } from '../alerts.ts'
 import { BY } from '../gateway.ts'
 import { listen, started } from '../started.ts'
 import { until } from '../until.ts'
-import { applyChange, startConsole, type Visitor } from './console.ts'
+import { applyChange, pageOf, startConsole } from './console.ts'
 import { EXACT, enter, FIRST, goTo, hit, press, see, select, sight, steps, tick, touch } from './steps.ts'
 
-let operator: Visitor
 let account = ''
 
 /** A receiver of webhooks. */
@@ -26,17 +25,16 @@ const hooks = started(() =>
 )
 
 const home = started(() => startConsole({ env: { TOLLGATE_OUTBOUND_ALLOW: hooks.host } }))
+const operator = started(() => home.signedIn())
+const page = pageOf(operator)
 before(async () => {
   hookUrl = `${hooks.url}/alerts`
   account = await home.gateway.accounts.create({ name: 'Harbor Books', credits: 100_000_000n }, BY)
-  operator = await home.visitor()
-  await home.setUp(operator, 'op@example.com')
 })
 
 const chat = (model: string) => ({ model, messages: [{ role: 'user', content: 'Hello' }], max_completion_tokens: 20 })
 
 test('a key for two models and one endpoint is made in one form, and rotated with another expiry in the same form', async () => {
-  const { page } = operator
   await operator.go(`/a/${account}/keys`)
   await page.getByRole('button', { name: 'Create key' }).click()
   const dialog = page.getByRole('dialog')
@@ -97,7 +95,6 @@ const stranger = started(() =>
 )
 
 test('a vendor is added with the price that a markup makes, edited, given a second credential, and removed with what only it serves', async () => {
-  const { page } = operator
   const base = `${stranger.url}/v1`
   await operator.go('/operator/vendors')
   await steps(page, goTo('Add vendor'), enter('Name in the catalog', 'acme'), enter('Base address', base))
@@ -170,7 +167,6 @@ test('a vendor is added with the price that a markup makes, edited, given a seco
 })
 
 test('a vendor whose models others served when it was asked about is not removed with those that only it serves since', async () => {
-  const { page } = operator
   const current = async () => (await home.operator<{ document: CatalogInput }>('GET', '/catalog')).data.document
   const document = await current()
   const route = { vendor: 'spare', protocol: 'openai-chat' as const, order: 1 }
@@ -194,7 +190,6 @@ test('a vendor whose models others served when it was asked about is not removed
 })
 
 test('failures of a vendor are told in words, each leading to a call', async () => {
-  const { page } = operator
   const { key } = await home.account()
   const body = { model: 'gamma-v4-pro', messages: [{ role: 'user', content: 'Hello [[503]]' }] }
   await (await home.call('/v1/chat/completions', key, body)).text()
@@ -207,7 +202,6 @@ test('failures of a vendor are told in words, each leading to a call', async () 
 })
 
 test('an owner is told at 80 % of a spending limit, in the bell and by webhook', async () => {
-  const { page } = operator
   const { id, key } = await home.account()
   await home.operator('PATCH', `/accounts/${id}`, { limits: { spendPerDay: '0.01' } })
   const { rules } = await openedAlerts(home).settings(id)
@@ -227,12 +221,7 @@ test('an owner is told at 80 % of a spending limit, in the bell and by webhook',
   await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click()
 })
 
-test('nothing of it broke the content policy, raised an error or left this machine', () => {
-  assert.deepEqual(home.mishaps, [])
-})
-
 test('a guardrail is made by clicks: tried on a text, previewed, applied, and named by the call that it blocks', async () => {
-  const { page } = operator
   const dialog = page.getByRole('dialog')
   await operator.go('/operator/guardrails')
   await steps(page, see('No guardrails yet'), goTo('Add a guardrail'), enter('Name', 'No Mails', EXACT))
@@ -289,5 +278,4 @@ test('a guardrail is made by clicks: tried on a text, previewed, applied, and na
   await dialog.getByRole('button', { name: 'Remove' }).click()
   await page.getByRole('link', { name: 'be-kind' }).waitFor()
   assert.deepEqual(Object.keys(rulesNow()), ['be-kind'])
-  assert.deepEqual(home.mishaps, [])
 })

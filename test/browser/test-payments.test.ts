@@ -2,25 +2,19 @@
 // customer, pays, gets the invoice.
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { startMailServer } from '../mail-server.ts'
 import { started } from '../started.ts'
-import { PASSWORD, startConsole, type Visitor } from './console.ts'
+import { PASSWORD, startConsole } from './console.ts'
 import { EXACT, enter, goTo, press, see, seeRow, select, sight, steps, tick } from './steps.ts'
 
 const post = started(startMailServer)
 const home = started(() =>
   startConsole({ env: { TOLLGATE_SMTP_URL: post.url, TOLLGATE_MAIL_FROM: 'hello@gateway.example' } }),
 )
-let operator: Visitor
-let customer: Visitor
-before(async () => {
-  operator = await home.visitor()
-  customer = await home.visitor({ acceptDownloads: true })
-  await home.setUp(operator, 'op@example.com')
-})
-after(() => assert.deepEqual(home.mishaps, []))
+const operator = started(() => home.signedIn())
+const customer = started(() => home.visitor({ acceptDownloads: true }))
 
 async function fill(page: Page, texts: Readonly<Record<string, string>>): Promise<void> {
   for (const [label, text] of Object.entries(texts)) await page.getByLabel(label, { exact: true }).fill(text)

@@ -1,11 +1,9 @@
 // Why a call failed, as an operator finds it.
 import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
+import { test } from 'node:test'
 import { BY } from '../gateway.ts'
 import { started } from '../started.ts'
-import { startConsole, type Visitor } from './console.ts'
-
-let operator: Visitor
+import { startConsole } from './console.ts'
 
 const home = started(() =>
   startConsole({
@@ -15,10 +13,7 @@ const home = started(() =>
     },
   }),
 )
-before(async () => {
-  operator = await home.visitor()
-  await home.setUp(operator, 'op@example.com')
-})
+const operator = started(() => home.signedIn())
 
 const chat = (model: string, content = 'Hello') => ({
   model,
