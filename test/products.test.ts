@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { after, test } from 'node:test'
+import { fixtureOf } from './fixture.ts'
 import { testGateway } from './gateway.ts'
-import { atOnce } from './lists.ts'
 import { listen } from './started.ts'
 import { until } from './until.ts'
 
@@ -38,71 +38,7 @@ const priced = (tier: Record<string, string>) => ({
   pricing: { unit: 'credits', tiers: [tier] },
 })
 
-const MAPS = {
-  title: 'Maps',
-  operations: {
-    search: {
-      title: 'Search places',
-      route: 'GET /search',
-      vendorPath: '/v2/search',
-      params: {
-        q: { kind: 'text', required: true, example: 'cafe', description: 'What to look for.' },
-        limit: { kind: 'integer', min: 1, max: 50, default: '10', example: '10' },
-        tags: { kind: 'values', example: 'a,b', repeat: true },
-        'x-lang': { kind: 'choice', allowed: ['en', 'de'], in: 'header', example: 'en' },
-      },
-      answer: {
-        type: 'object',
-        properties: { results: { type: 'array', items: { $ref: '#/$defs/Place' } } },
-        $defs: { Place: { type: 'object', properties: { name: { type: 'string' } } } },
-      },
-      example: { results: [{ name: 'Example' }] },
-      counts: { row: { expression: 'min(size(answer.results), request.limit)' } },
-    },
-    place: {
-      title: 'One place',
-      route: 'GET /places/{id}',
-      vendorPath: 'v2/place/{id}',
-      params: { id: { kind: 'text', in: 'path', required: true, example: 'p1', pattern: '^\\w+$' } },
-    },
-    route: {
-      title: 'A route',
-      route: 'POST /routes',
-      vendorPath: 'v2/routes',
-      body: {
-        type: 'object',
-        required: ['from', 'to'],
-        additionalProperties: false,
-        properties: {
-          from: { type: 'string' },
-          to: { type: 'string' },
-          steps: { type: 'integer', minimum: 1, maximum: 20 },
-        },
-      },
-      counts: { metered: { expression: 'min(answer.cost, 5) * 10 + request.body.steps', least: 2 } },
-    },
-    order: { title: 'An order', route: 'POST /orders', vendorPath: 'v2/orders' },
-    find: { title: 'A search by POST', route: 'POST /find', vendorPath: 'v2/orders', readOnly: true },
-    tile: { title: 'A tile', route: 'GET /tile', vendorPath: 'v2/tile', answers: ['image/png'] },
-    feed: {
-      title: 'Events',
-      route: 'GET /feed',
-      vendorPath: 'v2/feed',
-      answers: ['text/event-stream', 'application/json'],
-    },
-    dump: { title: 'Everything', route: 'GET /dump', vendorPath: 'v2/dump', bytesMax: 1000 },
-    slow: { title: 'Slow', route: 'GET /slow', vendorPath: 'v2/slow', timeoutSeconds: 1 },
-    patient: { title: 'Patient', route: 'GET /patient', vendorPath: 'v2/slow', timeoutSeconds: 600 },
-    list: {
-      title: 'A list',
-      route: 'GET /list',
-      vendorPath: 'v2/list',
-      params: { cursor: { kind: 'text', example: 'x' } },
-      tool: { name: 'get_balance' },
-      pageToken: { param: 'cursor', path: 'meta.next' },
-    },
-  },
-}
+const MAPS = fixtureOf<any>('maps-product.yaml')
 
 const PRICES = {
   'maps/search': priced({ call: '0.1', row: '0.01' }),
@@ -288,29 +224,6 @@ test('a credential in the address is in no answer, whatever the type of the answ
     const answer = await g.call('/v1/keyed/tile', key)
     assert.equal(answer.status, 502)
     assert.equal(Buffer.from(await answer.arrayBuffer()).includes('maps-secret'), false)
-  }
-})
-
-test('no number of calls at once spends more than there is, by the row or by an expression', async () => {
-  answers.set('/api/v2/search', json({ results: Array.from({ length: 90 }, () => ({ name: 'a' })) }))
-  answers.set('/api/v2/routes', json({ cost: 1e6 }))
-  // For two searches of at most 0.6 credits and one route of at most 35; a vendor that counts more than it may gets
-  // nobody to pay for it.
-  for (const [credits, most, ask] of [
-    [1_300_000n, 600_000n, (key: string) => g.call('/v1/maps/search?q=a&limit=50', key)],
-    [36_000_000n, 35_000_000n, (key: string) => g.call('/v1/maps/routes', key, { from: 'a', to: 'b' })],
-  ] as const) {
-    const { id, key } = await g.account({ credits })
-    const statuses = await atOnce(20, async () => {
-      const answer = await ask(key)
-      await answer.text()
-      return answer.status
-    })
-    await g.settled()
-    const paid = statuses.filter((status) => status === 200).length
-    assert.ok(paid >= 1 && BigInt(paid) <= credits / most, `${paid} were let in`)
-    assert.deepEqual(new Set(statuses.filter((status) => status !== 200)), new Set([402]))
-    assert.equal((await g.balance(id)).posted, credits - BigInt(paid) * most)
   }
 })
 

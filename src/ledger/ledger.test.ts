@@ -115,17 +115,6 @@ test('10,000 reservations at once against credit for 1,000 admit exactly 1,000',
   assert.deepEqual(await state(acc), [1_000n, 1_000n])
 })
 
-test('fifty settlements of each of 200 holds at once have 200 effects', async () => {
-  const acc = await account(1_000n)
-  const ids = Array.from({ length: 200 }, (_, i) => `${acc}-${i}`)
-  await Promise.all(ids.map((id) => ledger.reserve(reservation(id, acc, 5n))))
-  const results = await Promise.all(
-    ids.flatMap((id) => Array.from({ length: 50 }, () => ledger.resolve(resolution(id, acc, 'settled', 3n)))),
-  )
-  assert.equal(results.filter((r) => r.outcome === 'settled').length, 200)
-  assert.deepEqual(await state(acc), [400n, 0n])
-})
-
 test('what a vendor wrote never stands in the way of a settlement', async () => {
   const acc = await account(1_000n)
   const id = `${acc}-a`

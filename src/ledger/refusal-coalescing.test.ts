@@ -43,20 +43,6 @@ test('two thousand refusals of an empty account are a few statements, and each i
   assert.deepEqual(await rows('select posted, held from account where id = $1', [acc]), [{ posted: 5n, held: 0n }])
 })
 
-test('a flood in turns costs few statements, also for leases that nobody could have', async () => {
-  const ledger = await counting()
-  const acc = await account(0n)
-  await floodOf(ledger, acc, 10n)
-  const before = ledger.ops()
-  await Promise.all(
-    Array.from({ length: 50 }, async () => {
-      for (let i = 0; i < 40; i++) assert.equal((await reserve(ledger, acc, 10n)).outcome, 'short')
-    }),
-  )
-  // One question for each time that all of them come.
-  assert.ok(ledger.ops() - before < 120, `${ledger.ops() - before} statements`)
-})
-
 test('in the middle of a flood a grant, of this process or of another, counts for the very next call', async () => {
   const [ledger, other] = [await processOf(), await processOf()]
   const acc = await account(0n)
