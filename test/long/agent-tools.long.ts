@@ -1,5 +1,5 @@
-// Codex and Claude Code, set up by the files that `tollgate agent-setup` writes and nothing else: the text model and
-// the tools.
+// Claude Code, set up by the files that `tollgate agent-setup` writes and nothing else: the text model and the tools.
+// Codex so: codex-socket.long.ts.
 import assert from 'node:assert/strict'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { arch, platform } from 'node:os'
@@ -9,7 +9,6 @@ import { agentSetups, modelsFor, offeredModels } from '../../src/extensions/agen
 import { testGateway } from '../gateway.ts'
 import { installed, runProgram } from '../sdk/cache.ts'
 
-const CODEX = '@openai/codex@0.166.0'
 const CLAUDE = '@anthropic-ai/claude-code@2.1.325'
 const RUN_MS_MAX = 60_000
 
@@ -78,30 +77,4 @@ test('Claude Code, as agent-setup sets it up, asks its model and calls a tool of
   assert.equal(failed, false, result)
   assert.equal(turns, 2)
   assert.deepEqual(await endpointsOf(id), ['mcp:keyword_suggestions', 'messages'])
-})
-
-test('Codex, as agent-setup sets it up, asks its model and calls a tool of the gateway', async (t) => {
-  const program = await installed(t, CODEX, '@openai/codex/bin/codex.js')
-  if (program === undefined) return
-  const { path, id, key } = await project('codex')
-  const ran = await runProgram(
-    process.execPath,
-    [
-      program,
-      'exec',
-      '--json',
-      '--skip-git-repo-check',
-      '--sandbox',
-      'read-only',
-      '[[tool=keyword_suggestions]] Which keywords go with toll gates?',
-    ],
-    {
-      cwd: path,
-      timeoutMs: RUN_MS_MAX,
-      env: { PATH: process.env.PATH, HOME: path, CODEX_HOME: join(path, '.codex'), TOLLGATE_KEY: key },
-    },
-  )
-  const events = ran.out.split('\n').flatMap((text) => (text.startsWith('{') ? [JSON.parse(text)] : []))
-  assert.equal(events.at(-1)?.type, 'turn.completed', `${ran.out}\n${ran.err}`)
-  assert.deepEqual(await endpointsOf(id), ['mcp:keyword_suggestions', 'responses'])
 })

@@ -4,17 +4,16 @@
 
 import assert from 'node:assert/strict'
 import { mkdir, writeFile } from 'node:fs/promises'
-import { createServer, request } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { arch, platform } from 'node:os'
 import { join } from 'node:path'
-import { after, test } from 'node:test'
+import { test } from 'node:test'
 import { readConfig } from '../../src/config.ts'
 import { agentSetups } from '../../src/extensions/agents/setup/programs.ts'
 import { commandLineOf } from '../command-line.ts'
 import { testGateway } from '../gateway.ts'
 import { installed, pythonWith, type Ran, runProgram } from '../sdk/cache.ts'
 import { EVERY_FORMAT, EVERY_KIND, everyKind } from '../sdk/families.ts'
+import { type Passed, passing } from './passing.ts'
 
 const RUN_MS_MAX = 120_000
 const FIXTURES = join(import.meta.dirname, '..', 'fixtures', 'agents')
@@ -24,34 +23,8 @@ const g = testGateway({ catalog: everyKind }, async () => {
   key = (await g.account({ credits: 100_000_000_000n })).key
 })
 
-type Seen = { readonly path: string; readonly body: string; status: number }
-/** What the agents send to the gateway, in the order of arrival: they talk to it through this. */
-const seen: Seen[] = []
-const between = createServer((req, res) => {
-  const pieces: Buffer[] = []
-  req.on('data', (piece) => pieces.push(piece))
-  req.on('end', () => {
-    const body = Buffer.concat(pieces)
-    const one: Seen = { path: req.url ?? '', body: body.toString(), status: 0 }
-    seen.push(one)
-    const { host: _, ...headers } = req.headers
-    const onward = request(g.url + req.url, { method: req.method, headers }, (answer) => {
-      one.status = answer.statusCode ?? 0
-      res.writeHead(one.status, answer.headers)
-      answer.pipe(res)
-    })
-    onward.on('error', () => res.destroy())
-    onward.end(body)
-  })
-})
-// It passes no WebSockets on, as some proxies: an agent that asks for one goes on over HTTP.
-between.on('upgrade', (_request, link) => {
-  link.end('HTTP/1.1 426 Upgrade Required\r\ncontent-length: 0\r\nconnection: close\r\n\r\n')
-})
-after(() => {
-  between.close()
-  between.closeAllConnections()
-})
+/** What the agents send to the gateway: they talk to it through this. */
+const { seen, between } = passing(g)
 
 type Desk = { readonly program: string; readonly home: string; readonly model: string }
 
@@ -170,9 +143,7 @@ async function setUp(agent: string, program: string, model: string, nth: number)
   await mkdir(home, { recursive: true })
   await writeFile(join(home, 'notes.txt'), 'Toll gates are raised at noon.\n')
   const { codexHome } = readConfig({ CODEX_HOME: join(home, '.codex') })
-  // The address of a server that listens on a port.
-  const through = `http://127.0.0.1:${(between.address() as AddressInfo).port}`
-  const command = ['agent-setup', agent, '--model', model, '--gateway', through, '--write', home]
+  const command = ['agent-setup', agent, '--model', model, '--gateway', between.url, '--write', home]
   const { code, all } = await commandLineOf(() => g, { dataDirectory: home, codexHome }).run(command)
   assert.equal(code, 0, all)
   return { program, home, model }
@@ -215,7 +186,7 @@ async function record(agent: string, step: string, { home, model }: Desk): Promi
 }
 
 /** Asks, and says how many requests that took. */
-async function step(agent: Agent, desk: Desk, prompt: string, resume?: boolean): Promise<Seen[]> {
+async function step(agent: Agent, desk: Desk, prompt: string, resume?: boolean): Promise<Passed[]> {
   const before = seen.length
   const ran = await agent.ask(desk, prompt, resume)
   const said = `${desk.model}: ${prompt}\n${ran.out.slice(-3000)}\n${ran.err.slice(-2000)}`
@@ -260,7 +231,6 @@ for (const [name, agent] of Object.entries(AGENTS))
       }
       const program = await agent.find(t, version)
       if (program === undefined) return
-      if (!between.listening) await new Promise<void>((done) => between.listen(0, '127.0.0.1', done))
       for (const model of nth === 0 ? EVERY_KIND : EVERY_FORMAT)
         await t.test(model, async () => converse(name, agent, await setUp(name, program, model, nth)))
     })

@@ -3,14 +3,12 @@
 
 import assert from 'node:assert/strict'
 import { mkdir, mkdtemp, writeFile } from 'node:fs/promises'
-import { request } from 'node:http'
 import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { testGateway } from '../gateway.ts'
 import { installed, npmPackages, pythonWith, runProgram } from '../sdk/cache.ts'
 import { everyKind } from '../sdk/families.ts'
-import { listen, started } from '../started.ts'
+import { passing } from './passing.ts'
 
 const RUN_MS_MAX = 120_000
 /** One whose vendor speaks the format, and one that is converted. */
@@ -25,21 +23,7 @@ const g = testGateway({ catalog: everyKind }, async () => {
 })
 
 /** What the command line asked, and how it was answered. */
-const seen: { readonly path: string; readonly body: string; status: number }[] = []
-const between = started(() =>
-  listen(async (incoming, response) => {
-    const one = { path: incoming.url ?? '', body: await text(incoming), status: 0 }
-    seen.push(one)
-    const { host: _, ...headers } = incoming.headers
-    const onward = request(g.url + one.path, { method: incoming.method, headers }, (answer) => {
-      one.status = answer.statusCode ?? 0
-      response.writeHead(one.status, answer.headers)
-      answer.pipe(response)
-    })
-    onward.on('error', () => response.destroy())
-    onward.end(one.body)
-  }),
-)
+const { seen, between } = passing(g)
 
 /** Nothing of the machine's settings, such as a proxy or somebody's key. */
 const environment = () => ({ PATH: process.env.PATH, HOME: g.config.TOLLGATE_DATA, GATEWAY: g.url, GATEWAY_KEY: key })
@@ -79,7 +63,6 @@ for (const version of CLI)
           await mkdir(join(home, '.gemini'))
           await writeFile(join(home, '.gemini', 'settings.json'), JSON.stringify(settings))
         }
-        const { port } = between
         const ask = async (prompt: string) => {
           const before = seen.length
           const ran = await runProgram(
@@ -94,7 +77,7 @@ for (const version of CLI)
                 CI: '1',
                 NO_COLOR: '1',
                 GEMINI_CLI_TRUST_WORKSPACE: 'true',
-                ...env(`http://127.0.0.1:${port}/gemini`),
+                ...env(`${between.url}/gemini`),
               },
             },
           )

@@ -2,51 +2,31 @@
 // labels of their calls.
 import assert from 'node:assert/strict'
 import { mkdir } from 'node:fs/promises'
-import { type IncomingHttpHeaders, request } from 'node:http'
 import { arch, platform } from 'node:os'
 import { join } from 'node:path'
-import { before, type TestContext, test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import type { UsageView } from '../../src/ledger/views.ts'
 import { testGateway } from '../gateway.ts'
 import { pluck } from '../lists.ts'
 import { installed, npmPackages, pythonWith, runProgram } from '../sdk/cache.ts'
 import { everyKind } from '../sdk/families.ts'
-import { listen, started } from '../started.ts'
+import { type Passed, passing } from './passing.ts'
 
 const RUN_MS_MAX = 120_000
 const PYTHON = join(import.meta.dirname, '..', 'sdk', 'python')
 const g = testGateway({ catalog: everyKind }, async () => {})
 
 /** What the programs send: they talk to the gateway through this. */
-const seen: { path: string; headers: IncomingHttpHeaders; body: Record<string, unknown> }[] = []
-const between = started(() =>
-  listen((req, res) => {
-    const pieces: Buffer[] = []
-    req.on('data', (piece) => pieces.push(piece))
-    req.on('end', () => {
-      const body = Buffer.concat(pieces)
-      if (body.length > 0) seen.push({ path: req.url ?? '', headers: req.headers, body: JSON.parse(body.toString()) })
-      const { host: _, ...headers } = req.headers
-      const onward = request(g.url + req.url, { method: req.method, headers }, (answer) => {
-        res.writeHead(answer.statusCode ?? 500, answer.headers)
-        answer.pipe(res)
-      })
-      onward.on('error', () => res.destroy())
-      onward.end(body)
-    })
-  }),
-)
-let through = ''
-before(async () => {
-  through = between.url
-})
+const { seen, between } = passing(g)
 
 type Labelled = { readonly labels: UsageView['labels']; readonly client: string }
 
 /** The calls of an account, the first first, with what was sent for them in the words of the programs. */
 async function told(t: TestContext, account: string, from: number): Promise<Labelled[]> {
-  for (const { path, headers, body } of seen.slice(from)) {
+  for (const { path, headers, body: text } of seen.slice(from)) {
+    if (text === '') continue
+    const body = JSON.parse(text) as Record<string, unknown>
     const sent = Object.entries(headers).filter(([name]) =>
       /session|conversation|thread|user-agent|tollgate/.test(name),
     )
@@ -61,7 +41,7 @@ async function told(t: TestContext, account: string, from: number): Promise<Labe
 const environment = (key: string, home: string) => ({
   PATH: process.env.PATH,
   HOME: home,
-  GATEWAY: through,
+  GATEWAY: between.url,
   GATEWAY_KEY: key,
   TOLLGATE_KEY: key,
 })
@@ -130,7 +110,7 @@ test('Claude Code’s session and user are labels, and its name is the client', 
   const home = await homeOf('claude')
   const env = {
     ...environment(key, home),
-    ANTHROPIC_BASE_URL: through,
+    ANTHROPIC_BASE_URL: between.url,
     ANTHROPIC_AUTH_TOKEN: key,
     ANTHROPIC_MODEL: 'beta-sonnet-5',
     ANTHROPIC_SMALL_FAST_MODEL: 'beta-haiku-4-5',
@@ -152,7 +132,7 @@ test('Codex’ session is a label, and its name is the client', async (t) => {
   const { id, key } = await g.account({ credits: 100_000_000_000n })
   const from = seen.length
   const home = await homeOf('codex')
-  const provider = `{ name = "gate", base_url = "${through}/v1", env_key = "TOLLGATE_KEY", wire_api = "responses", request_max_retries = 0 }`
+  const provider = `{ name = "gate", base_url = "${between.url}/v1", env_key = "TOLLGATE_KEY", wire_api = "responses", request_max_retries = 0 }`
   const settings = [
     '-c',
     'model_provider="gate"',
@@ -173,7 +153,7 @@ test('Codex’ session is a label, and its name is the client', async (t) => {
 })
 
 /** All calls of one run are of one session, and it is the one that a header of the program names. */
-function checkAgent(calls: readonly Labelled[], client: string, sent: typeof seen): void {
+function checkAgent(calls: readonly Labelled[], client: string, sent: readonly Passed[]): void {
   assert.ok(calls.length > 0, 'it called nothing')
   const sessions = new Set(calls.map(({ labels }) => labels?.session))
   assert.equal(sessions.size, 1, JSON.stringify(calls))
