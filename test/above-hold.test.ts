@@ -1,17 +1,14 @@
 // F79: whichever way a call takes, a charge above its hold is seen by the one assertion of the ledger: logged, counted,
 // alerted, and told on the call's page.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import OpenAI from 'openai'
 import { silentLog } from '../src/kernel/log.ts'
 import { openedAlerts } from './alerts.ts'
 import { answered, sendBatch } from './batches.ts'
 import { BY, type Call, testGateway, textOf } from './gateway.ts'
+import { assert, listen, started, test, until } from './kit.ts'
 import { connect } from './mcp/client.ts'
 import { scriptedVendor } from './scripted-vendor.ts'
 import { openSocket } from './socket-client.ts'
-import { listen, started } from './started.ts'
-import { until } from './until.ts'
 
 const MODEL = 'writes-on'
 const MESSAGES = [{ role: 'user' as const, content: 'Hi' }]

@@ -1,7 +1,5 @@
 // An operator suspends, closes and reopens accounts: what their callers are told, what becomes of running calls and of
 // the money, in two processes.
-import assert from 'node:assert/strict'
-import { after, test } from 'node:test'
 import OpenAI from 'openai'
 import type { NewKey } from '../src/admission/views.ts'
 import type { AuditView } from '../src/database/audit.ts'
@@ -9,11 +7,9 @@ import type { AccountView, LedgerView } from '../src/ledger/views.ts'
 import { sendBatch } from './batches.ts'
 import { freshDatabase } from './database.ts'
 import { startGateway, WITH_EXTENSIONS } from './gateway.ts'
-import { none, pluck } from './lists.ts'
+import { above, after, assert, listen, none, not, pluck, started, test, until } from './kit.ts'
 import { connect } from './mcp/client.ts'
 import { verified } from './operator-server.ts'
-import { listen, started } from './started.ts'
-import { above, not, until } from './until.ts'
 
 /** Calls that the vendor was sent and has not answered. */
 const waiting: Array<() => void> = []

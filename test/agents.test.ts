@@ -1,10 +1,9 @@
 // Requests of coding agents as these sent them (test/long/agents.long.ts records them), through the gateway to a model
 // of every kind: each must be answered, whatever format the vendor speaks, and name tools as the agent does.
-import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, test } from 'node:test'
 import { testGateway, textOf } from './gateway.ts'
+import { afterEach, assert, test } from './kit.ts'
 import { EVERY_KIND, everyKind } from './sdk/families.ts'
 
 const FIXTURES = join(import.meta.dirname, 'fixtures', 'agents')

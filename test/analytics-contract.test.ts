@@ -1,6 +1,4 @@
 // Made from the table of analytics endpoints: every parameter of every endpoint, with every kind of good and bad value.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import { startSandbox } from '../sandbox/server.ts'
 import { analyticsEndpoint } from '../src/catalog/analytics.ts'
 import type { DataEndpointSpec } from '../src/catalog/endpoint.ts'
@@ -11,9 +9,8 @@ import { readDataRequest } from '../src/protocols/data/http-api.ts'
 import { type Target, vendorCall } from '../src/protocols/protocol.ts'
 import { casesOf } from './field-cases.ts'
 import DEFAULTS from './fixtures/site-analytics/defaults.json' with { type: 'json' }
+import { assert, listen, runs, started, test } from './kit.ts'
 import { EDITIONS } from './product-copy.ts'
-import { runs } from './runs.ts'
-import { listen, started } from './started.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 15, 12)
 const OPEN = { requestId: 'req_test', createdSeconds: NOW_MS / 1000, signal: new AbortController().signal }

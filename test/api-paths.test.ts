@@ -1,10 +1,9 @@
 // An endpoint is found however its path is spelt, and a caller cannot tell by its answer how it was.
-import assert from 'node:assert/strict'
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
-import { test } from 'node:test'
 import { ENDPOINTS } from '../src/catalog/index.ts'
 import { jsonOf, testGateway } from './gateway.ts'
+import { assert, test } from './kit.ts'
 
 const g = testGateway({ plain: true })
 

@@ -1,14 +1,11 @@
 // Sound: forms that are wrong, callers who leave and vendors that break. Nothing is left held, and nothing is paid that
 // was not had.
-import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { request } from 'node:http'
-import { afterEach, test } from 'node:test'
 import type { CatalogInput } from '../src/catalog/document.ts'
 import { leaveAfter, startGateway } from './gateway.ts'
+import { afterEach, assert, started, test, until } from './kit.ts'
 import { form, SPEECH, soundOf, startSoundVendor, TRANSCRIBE, wav } from './sound.ts'
-import { started } from './started.ts'
-import { until } from './until.ts'
 
 const vendor = started(startSoundVendor)
 const g = started(() =>

@@ -1,14 +1,11 @@
 // Sound: the official openai package, unchanged; what a recording is held for and costs; and what strangers send as a
 // form.
-import assert from 'node:assert/strict'
-import { afterEach, test } from 'node:test'
 import OpenAI, { toFile } from 'openai'
 import type { CatalogInput } from '../src/catalog/document.ts'
 import { readAudioFacts } from '../src/kernel/parsers/audio-file.ts'
 import { startGateway } from './gateway.ts'
-import { pluck } from './lists.ts'
+import { afterEach, assert, pluck, started, test } from './kit.ts'
 import { form, SPEECH, soundOf, startSoundVendor, TRANSCRIBE, wav } from './sound.ts'
-import { started } from './started.ts'
 
 const vendor = started(startSoundVendor)
 const g = started(() =>

@@ -1,8 +1,7 @@
 // What a caller sees of its credits while the gateway holds some of them in advance.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import { parseCredits } from '../src/kernel/credits.ts'
 import { testGateway } from './gateway.ts'
+import { assert, test } from './kit.ts'
 
 const g = testGateway()
 const CHAT = { model: 'alpha-5.4', max_completion_tokens: 50, messages: [{ role: 'user', content: 'Hello' }] }

@@ -1,7 +1,6 @@
 // Batches as callers send them.
-import assert from 'node:assert/strict'
 import { jsonOf, type TestGateway } from './gateway.ts'
-import { until } from './until.ts'
+import { assert, until } from './kit.ts'
 
 const CHAT = '/v1/chat/completions'
 

@@ -1,14 +1,12 @@
 // Ids in requests by which a vendor would look up what it keeps: they are for the account that they were made for,
 // although all accounts share the vendor's credential.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import OpenAI from 'openai'
 import { readJson } from '../src/kernel/json.ts'
 import type { ClientFormatName } from '../src/meter/kind.ts'
 import { idsOfResponse, referencesIn } from '../src/protocols/text/references.ts'
 import { fixtureOf } from './fixture.ts'
 import { testGateway } from './gateway.ts'
-import { words } from './lists.ts'
+import { assert, test, words } from './kit.ts'
 import { openAllDoors } from './sdk/families.ts'
 
 let key: string

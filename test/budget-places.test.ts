@@ -1,15 +1,12 @@
 // Budgets of members, teams and projects hold for people who call without a key, and nobody with the role member can
 // leave them.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import type { KeyView, NewKey, TeamView } from '../src/admission/views.ts'
 import type { MemberView } from '../src/identity/views.ts'
 import type { Page } from '../src/kernel/view.ts'
 import { budgetGateway, CALL } from './budgets.ts'
 import { OPERATOR_TOKEN } from './gateway.ts'
-import { pluck } from './lists.ts'
+import { assert, pluck, test, until } from './kit.ts'
 import { joined } from './operator-server.ts'
-import { until } from './until.ts'
 
 const { g, makeBudget, makeTeam, labelsOf } = budgetGateway()
 

@@ -1,6 +1,4 @@
 // Budgets as callers and managers meet them: the 429 that names the budget, the API, and what counts for it.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import OpenAI from 'openai'
 import type { AlertView } from '../src/extensions/alerts/views.ts'
 import type { BudgetView } from '../src/ledger/views.ts'
@@ -9,9 +7,8 @@ import { openedAlerts } from './alerts.ts'
 import { completed, sendBatch } from './batches.ts'
 import { budgetGateway, CALL } from './budgets.ts'
 import { textOf, WITH_EXTENSIONS } from './gateway.ts'
-import { pluck } from './lists.ts'
+import { assert, pluck, test, until } from './kit.ts'
 import { connect } from './mcp/client.ts'
-import { until } from './until.ts'
 
 const { g, ask, tryBudget, makeBudget, makeTeam, usedOf, labelsOf } = budgetGateway()
 

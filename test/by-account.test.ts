@@ -1,6 +1,4 @@
 // What accounts bring themselves is known to every process, and read by account: a change costs what it changed.
-import assert from 'node:assert/strict'
-import { after, test } from 'node:test'
 import { createAudit } from '../src/database/audit.ts'
 import { createChanges } from '../src/database/changes.ts'
 import { type Database, openDatabase } from '../src/database/database.ts'
@@ -8,6 +6,7 @@ import { createSecrets } from '../src/kernel/secret.ts'
 import { realWorld as world } from '../src/kernel/world.ts'
 import { openByokKeys } from '../src/upstream/credentials/byok-keys.ts'
 import { freshDatabase } from './database.ts'
+import { after, assert, test } from './kit.ts'
 
 const ACCOUNTS = 1_000
 const BY = { actor: 'test', ip: null, requestId: null }

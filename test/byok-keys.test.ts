@@ -1,16 +1,13 @@
 // Keys at vendors that accounts bring themselves: used for their own calls only, at a fee in place of the price, and
 // what goes wrong with them is theirs.
-import assert from 'node:assert/strict'
-import { after, beforeEach, test } from 'node:test'
 import { parseCredits } from '../src/kernel/credits.ts'
 import type { Page } from '../src/kernel/view.ts'
 import type { Overview, UsageDetail } from '../src/ledger/views.ts'
 import type { ByokKeyStored, ByokKeyView, VendorView } from '../src/operator/views.ts'
 import { BY, OPERATOR_TOKEN, testGateway, textOf } from './gateway.ts'
 import { type KeyedVendor, startKeyedVendor, WORKS } from './keyed-vendor.ts'
-import { atOnce, pluck } from './lists.ts'
+import { above, after, assert, atOnce, beforeEach, pluck, test, until } from './kit.ts'
 import { verified } from './operator-server.ts'
-import { above, until } from './until.ts'
 
 const HOUSE = 'sk-house-00000000aaaa'
 const OWN = 'sk-own-0000000000bbbb'

@@ -1,9 +1,7 @@
 // What a gateway has worked out about a key and a model is never older than what the operator has changed: each change
 // is felt by the next call.
-import assert from 'node:assert/strict'
-import { after, test } from 'node:test'
 import { BY, testGateway, WITH_EXTENSIONS } from './gateway.ts'
-import { listen } from './started.ts'
+import { after, assert, listen, test } from './kit.ts'
 
 const MODEL = 'followed'
 /** What the vendor was asked last: its model, the temperature, the text, and the credential that came along. */

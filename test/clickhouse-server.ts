@@ -4,9 +4,8 @@ import { once } from 'node:events'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { closing, freePort, until } from './kit.ts'
 import { debianPackages } from './sdk/cache.ts'
-import { closing, freePort } from './started.ts'
-import { until } from './until.ts'
 
 const USERS = `<yandex><profiles><default><insert_distributed_sync>1</insert_distributed_sync></default></profiles><quotas><default/></quotas><users>
   <tollgate><password>secret &amp; long</password><networks><ip>127.0.0.1</ip></networks>

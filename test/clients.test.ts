@@ -1,9 +1,7 @@
 // What clients that nobody here wrote send and expect: Codex, Claude Code, the newest Anthropic SDK.
-import assert from 'node:assert/strict'
-import { afterEach, test } from 'node:test'
 import { jsonOf, startGateway, testGateway, textOf } from './gateway.ts'
+import { afterEach, assert, listen, test } from './kit.ts'
 import { openAllDoors } from './sdk/families.ts'
-import { listen } from './started.ts'
 
 let key: string
 const g = testGateway({ catalog: openAllDoors }, async () => {

@@ -1,12 +1,10 @@
 // Every code block of README, guides and reference runs, in its language, against one gateway.
 
-import assert from 'node:assert/strict'
 import { chmod, cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { after, test } from 'node:test'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { parse as parseYaml } from 'yaml'
 import defaultCatalog from '../src/catalog/default.json' with { type: 'json' }
@@ -15,6 +13,7 @@ import { ALL_ENDPOINTS } from '../src/compose.ts'
 import { blocksOf, pages, programsOf, ROOT } from './code-blocks.ts'
 import { commandLineOf } from './command-line.ts'
 import { BY, OPERATOR_TOKEN, testGateway } from './gateway.ts'
+import { after, assert, test } from './kit.ts'
 import { runProgram } from './sdk/cache.ts'
 import { wav } from './sound.ts'
 

@@ -1,12 +1,11 @@
 // The check of commit subjects, over real repositories.
-import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { checkSubjects, SUBJECT_CHARACTERS_MAX } from './commits.ts'
+import { assert, test } from './kit.ts'
 
 const LONG = `x ${'x'.repeat(SUBJECT_CHARACTERS_MAX - 1)}`
 const withoutGit = spawnSync('git', ['--version']).status === 0 ? false : 'there is no git on this machine'

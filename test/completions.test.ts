@@ -1,9 +1,7 @@
 // Legacy completions: the openai package's `completions.create` unchanged, and the same over the network.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import OpenAI from 'openai'
 import { testGateway } from './gateway.ts'
-import { pluck } from './lists.ts'
+import { assert, pluck, test } from './kit.ts'
 
 let key: string
 let account: string

@@ -1,19 +1,16 @@
 // The OpenAPI document against the gateway that serves it: its examples are answered, its schemas fit what comes back,
 // and whatever it forbids is refused.
-import assert from 'node:assert/strict'
 import { METHODS, request as send } from 'node:http'
-import { test } from 'node:test'
 import fc from 'fast-check'
 import type { JsonSchema } from '../src/catalog/endpoint.ts'
 import { PATH_PART_CHARS_MAX } from '../src/catalog/field.ts'
 import { type Asked, addressOf, document, OPERATIONS, type Operation } from './contract-document.ts'
 import { odd } from './fuzz/bodies.ts'
 import { testGateway } from './gateway.ts'
+import { assert, pause, runs, test } from './kit.ts'
 import { PICTURE } from './picture.ts'
-import { runs } from './runs.ts'
 import { openGoogleDoor } from './sdk/families.ts'
 import { wav } from './sound.ts'
-import { pause } from './until.ts'
 
 const REQUESTS = runs(400, 3_000)
 const AT_ONCE = 24

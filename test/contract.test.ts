@@ -1,8 +1,6 @@
 // The contract of the chat, models and account endpoints, to the letter, over the whole gateway.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import { BY, jsonOf, startGateway, type TestGateway, testGateway } from './gateway.ts'
-import { pluck } from './lists.ts'
+import { assert, pluck, test } from './kit.ts'
 
 let key: string
 let account: string

@@ -1,14 +1,12 @@
 // Credentials and variables of the environment go to no address that somebody typed: not in a test, not by a
 // connection, not after a vendor moved.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import { readPresets } from '../src/catalog/preset.ts'
 import type { Page } from '../src/kernel/view.ts'
 import type { ByokKeyView } from '../src/operator/views.ts'
 import { lookUpVendor } from '../src/upstream/exchange.ts'
 import { BY, testGateway } from './gateway.ts'
+import { assert, listen, started, test } from './kit.ts'
 import { METADATA_HOSTS } from './metadata-hosts.ts'
-import { listen, started } from './started.ts'
 
 const presetNames = [...new Set((await readPresets()).flatMap(({ vendor }) => vendor.credential ?? []))]
 const UNUSED = 'UNUSED_API_KEY'

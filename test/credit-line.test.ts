@@ -1,14 +1,10 @@
 // F78: many parallel calls on a small balance. They wait for credits that running calls hold, and a call without an
 // output limit holds about as much as calls of its key write.
-import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
 import { setTimeout as later } from 'node:timers/promises'
 import { freshDatabase } from './database.ts'
 import { MODEL, startVendor, usage, wholeAnswer } from './faults/chat-vendor.ts'
 import { startGateway, type TestGateway } from './gateway.ts'
-import { atOnce } from './lists.ts'
-import { started } from './started.ts'
-import { until } from './until.ts'
+import { assert, atOnce, before, started, test, until } from './kit.ts'
 
 const CREDIT = 1_000_000n
 const COUNTED = `${MODEL}-counted`

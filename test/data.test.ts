@@ -1,12 +1,9 @@
 // Data endpoints through the whole gateway.
-import assert from 'node:assert/strict'
-import { type TestContext, test } from 'node:test'
 import type { DataEndpointSpec } from '../src/catalog/endpoint.ts'
 import { SOCIAL } from '../src/catalog/social.ts'
 import { startGateway, testGateway, WITH_EXTENSIONS } from './gateway.ts'
-import { atOnce } from './lists.ts'
+import { assert, atOnce, listen, type TestContext, test } from './kit.ts'
 import { addCopies, copyOf, EDITIONS } from './product-copy.ts'
-import { listen } from './started.ts'
 
 type Edition = (typeof EDITIONS)[number]
 

@@ -1,9 +1,7 @@
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import pg from 'pg'
 import { listMigrations } from '../src/database/migrate.ts'
 import { emptyDatabase, freshDatabase, testServer } from './database.ts'
-import { pluck } from './lists.ts'
+import { assert, pluck, test } from './kit.ts'
 
 async function ask(connection: pg.ClientConfig, text: string): Promise<Record<string, unknown>[]> {
   const client = new pg.Client(connection)

@@ -1,11 +1,9 @@
 // Deliveries: what is sent to receivers outside is seen, tried again, given up and repeated, and a process that is
 // killed loses none.
 
-import assert from 'node:assert/strict'
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { after, before, test } from 'node:test'
 import { SMTPServer } from 'smtp-server'
 import type { AlertView, Receiver } from '../src/extensions/alerts/views.ts'
 import { type Message, sealMessage } from '../src/jobs/delivery.ts'
@@ -16,10 +14,21 @@ import { freshDatabase } from './database.ts'
 import { SECRET, startGateway, type TestGateway, WITH_EXTENSIONS } from './gateway.ts'
 import { FAST } from './job-pace.ts'
 import { killable } from './killable.ts'
-import { pluck } from './lists.ts'
+import {
+  above,
+  after,
+  assert,
+  before,
+  type Listening,
+  listen,
+  not,
+  pluck,
+  started,
+  temporary,
+  test,
+  until,
+} from './kit.ts'
 import { addMember } from './mail-server.ts'
-import { type Listening, listen, started, temporary } from './started.ts'
-import { above, not, until } from './until.ts'
 
 /** As the guide says: the first, and twelve more. */
 const TRIES_MAX = 13

@@ -1,8 +1,6 @@
 // Written pages: links lead somewhere, and pages are complete.
-import assert from 'node:assert/strict'
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { test } from 'node:test'
 import { createServer } from '../src/api/server/server.ts'
 import { COMMANDS } from '../src/cli/run.ts'
 import { ALL_ENDPOINTS } from '../src/compose.ts'
@@ -10,7 +8,7 @@ import { sectionsOf } from '../src/extensions/docs/page.ts'
 import { mountDocs } from '../src/extensions/docs/routes.ts'
 import { silentLog } from '../src/kernel/log.ts'
 import { realWorld } from '../src/kernel/world.ts'
-import { none } from './lists.ts'
+import { assert, none, test } from './kit.ts'
 import { rawGet } from './raw-get.ts'
 
 const ROOT = resolve(import.meta.dirname, '..')

@@ -1,6 +1,4 @@
 // Embeddings: the official openai package and the AI SDK, unchanged, and what a call is held for and costs.
-import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
 import { createOpenAI } from '@ai-sdk/openai'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { GoogleGenAI } from '@google/genai'
@@ -9,8 +7,7 @@ import OpenAI from 'openai'
 import { checkDocument } from '../src/catalog/document.ts'
 import { readDefaultCatalog } from '../src/compose.ts'
 import { testGateway, textOf } from './gateway.ts'
-import { pluck, words } from './lists.ts'
-import { listen, started } from './started.ts'
+import { assert, before, listen, pluck, started, test, words } from './kit.ts'
 
 const PATH = '/v1/embeddings'
 const SMALL = 'alpha-embed-3-small'

@@ -1,15 +1,12 @@
 // The table of endings, for every paid call that a vendor answers at once: however it ends, what it costs, what its row
 // says, and that nothing stays held. Recordings have theirs in audio-endings.test.ts, jobs in src/jobs/engine.test.ts.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import type { CatalogInput } from '../src/catalog/document.ts'
 import { freshDatabase } from './database.ts'
 import { faultModel, startVendor, usage, type VendorCall, wholeAnswer, wholeStream } from './faults/chat-vendor.ts'
 import { FORMATS, type MediaName, mediaOf } from './formats.ts'
 import { startGateway, type TestGateway } from './gateway.ts'
-import { started } from './started.ts'
+import { above, assert, pause, started, test, until } from './kit.ts'
 import { fixture } from './text-replay.ts'
-import { above, pause, until } from './until.ts'
 
 const JSON_TYPE = 'application/json'
 const SSE = 'text/event-stream'

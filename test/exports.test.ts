@@ -1,9 +1,7 @@
 // Usage out of the gateway: every call reaches every receiver with the same content, whatever fails on the way.
-import assert from 'node:assert/strict'
 import { createHmac, hash } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { buffer } from 'node:stream/consumers'
-import { after, before, test } from 'node:test'
 import pg from 'pg'
 import type { AlertView } from '../src/extensions/alerts/views.ts'
 import type { ExportView } from '../src/extensions/finance/views.ts'
@@ -12,10 +10,7 @@ import { idAtTime } from '../src/kernel/world.ts'
 import { openedAlerts } from './alerts.ts'
 import { type FreshDatabase, freshDatabase } from './database.ts'
 import { OPERATOR_TOKEN, startGateway, type TestGateway } from './gateway.ts'
-import { atOnce } from './lists.ts'
-import { runs } from './runs.ts'
-import { type Listening, listen } from './started.ts'
-import { above, until } from './until.ts'
+import { above, after, assert, atOnce, before, type Listening, listen, runs, test, until } from './kit.ts'
 
 interface Got {
   readonly method: string

@@ -1,10 +1,9 @@
 // What a gateway can do without: with every extension switched off it starts, sells a call, and answers 404 where they
 // were.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import { EXTENSIONS } from '../src/compose.ts'
 import type { LoginStep, SecurityView } from '../src/identity/views.ts'
 import { startGateway, testGateway, textOf } from './gateway.ts'
+import { assert, test } from './kit.ts'
 import { asBrowser } from './operator-server.ts'
 
 const g = testGateway({ isShared: true })

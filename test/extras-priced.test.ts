@@ -1,13 +1,11 @@
 // Extras that have a price: tools at the vendor by the use, tiers by a multiplier, caches for an hour. Held for at
 // their worst, a line of arithmetic each, and verified.
-import assert from 'node:assert/strict'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { afterEach, test } from 'node:test'
 import type { CatalogInput } from '../src/catalog/document.ts'
 import { CLIENT_FORMATS, type ClientFormatName } from '../src/meter/kind.ts'
 import { FORMATS, requestTo } from './formats.ts'
 import { type Call, testGateway, textOf } from './gateway.ts'
-import { listen, started } from './started.ts'
+import { afterEach, assert, listen, started, test } from './kit.ts'
 
 const PRICE = { input: '100', output: '200', webSearch: '1', fileSearch: '2', codeRun: '3' }
 const MULTIPLIERS = { service_tier: { priority: '2', flex: '0.5' }, speed: { fast: '6' } }

@@ -1,9 +1,8 @@
 // What vendors price higher than the catalog does is refused before anything is held, and asking for headers is free.
-import assert from 'node:assert/strict'
-import { afterEach, test } from 'node:test'
 import { isDataEndpoint } from '../src/catalog/endpoint.ts'
 import { ALL_ENDPOINTS } from '../src/compose.ts'
 import { testGateway, textOf } from './gateway.ts'
+import { afterEach, assert, test } from './kit.ts'
 
 const g = testGateway()
 afterEach(() => g.settled())

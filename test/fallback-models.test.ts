@@ -1,10 +1,8 @@
 // Several models for one call: the next one answers when one fails, and the call is paid for as the one that answered.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import { testGateway } from './gateway.ts'
-import { pluck } from './lists.ts'
+import { assert, pluck, test } from './kit.ts'
 
 const GOOD = 'alpha-5.4'
 const CHEAP = 'beta-haiku-4-5'

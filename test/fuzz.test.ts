@@ -1,9 +1,7 @@
 // `npm run fuzz` with a few thousand requests.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import { ALL_ENDPOINTS } from '../src/compose.ts'
 import { fuzz } from './fuzz/run.ts'
-import { runs } from './runs.ts'
+import { assert, runs, test } from './kit.ts'
 
 const REQUESTS = runs(4_000, 15_000)
 

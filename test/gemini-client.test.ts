@@ -1,16 +1,14 @@
 // Google's format as its clients have it: streams that Google's own SDKs can read, addresses and spellings that they
 // use.
 
-import assert from 'node:assert/strict'
 import { json } from 'node:stream/consumers'
-import { before, test } from 'node:test'
 import Anthropic from '@anthropic-ai/sdk'
 import type { CatalogInput } from '../src/catalog/document.ts'
 import { realWorld, type World } from '../src/kernel/world.ts'
 import { CLIENT_FORMATS } from '../src/meter/kind.ts'
 import { addScripted } from './formats.ts'
 import { testGateway, textOf } from './gateway.ts'
-import { listen, started } from './started.ts'
+import { assert, before, listen, started, test } from './kit.ts'
 import { fixture, recordingsOf } from './text-replay.ts'
 
 type Json = Record<string, any>

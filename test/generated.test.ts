@@ -1,8 +1,7 @@
-import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { test } from 'node:test'
 import { generatedFiles, ROOT } from './generate.ts'
+import { assert, test } from './kit.ts'
 
 test('what is generated is current; otherwise: npm run generate', async () => {
   const stale: string[] = []

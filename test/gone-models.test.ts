@@ -1,10 +1,8 @@
 // A model that its vendor no longer has: the next route answers, and without one the caller hears nothing of the
 // vendor's.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import type { CatalogInput } from '../src/catalog/document.ts'
 import { testGateway, textOf } from './gateway.ts'
-import { listen, started } from './started.ts'
+import { assert, listen, started, test } from './kit.ts'
 
 const google = (code: number, message: string, status: string) => ({ error: { code, message, status } })
 const VERTEX =

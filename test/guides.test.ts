@@ -1,11 +1,10 @@
 // What the guides show is so: their requests are answered, their figures are the gateway's, and readers find them.
-import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { test } from 'node:test'
 import { readPresets } from '../src/catalog/preset.ts'
 import { ALL_ENDPOINTS } from '../src/compose.ts'
 import { BY, testGateway } from './gateway.ts'
+import { assert, test } from './kit.ts'
 import { rawGet } from './raw-get.ts'
 
 const ROOT = resolve(import.meta.dirname, '..')

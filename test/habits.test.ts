@@ -1,8 +1,7 @@
 // What clients send by habit: a temperature in every request, a tool by its name, and the body of any call to be
 // quoted.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import { testGateway } from './gateway.ts'
+import { assert, test } from './kit.ts'
 
 const g = testGateway({ isShared: true })
 

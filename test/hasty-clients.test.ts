@@ -1,12 +1,10 @@
 // The doors, as strangers and hasty clients use them. F58, F59, and connections that go on after a refusal.
-import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { Agent, request as httpRequest, type IncomingHttpHeaders, METHODS } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { join } from 'node:path'
-import { test } from 'node:test'
 import { makeKey } from '../src/admission/api-key.ts'
 import { boundConnections } from '../src/api/server/connections.ts'
 import { createServer, type WebServer } from '../src/api/server/server.ts'
@@ -19,10 +17,7 @@ import { startProxy } from './chaos/proxy.ts'
 import { freshDatabase } from './database.ts'
 import { each } from './faults/raw-client.ts'
 import { startGateway, testGateway, textOf } from './gateway.ts'
-import { words } from './lists.ts'
-import { FULL, runs } from './runs.ts'
-import { closing } from './started.ts'
-import { above, until } from './until.ts'
+import { above, assert, closing, FULL, runs, test, until, words } from './kit.ts'
 
 const FLOODED = runs(20, 50)
 /** All doors have one limit of a body's size. */

@@ -1,16 +1,13 @@
 // F76, F77, F79: no call costs more than was held for it, and what was held is what the vendor was told.
 
-import assert from 'node:assert/strict'
 import { json } from 'node:stream/consumers'
-import { test } from 'node:test'
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'
 import type { CatalogInput } from '../src/catalog/document.ts'
 import { CLIENT_FORMATS, type ClientFormatName } from '../src/meter/kind.ts'
 import { openedAlerts } from './alerts.ts'
 import { FORMATS, formatOf, requestTo } from './formats.ts'
 import { startGateway, WITH_EXTENSIONS } from './gateway.ts'
-import { runs } from './runs.ts'
-import { listen, started } from './started.ts'
+import { assert, listen, runs, started, test } from './kit.ts'
 
 type Body = Record<string, any>
 /** What the vendor reports: tokens read and written, and how it served. */

@@ -1,13 +1,10 @@
 // Ids in addresses that are none: whatever a stranger writes where an id belongs, no vendor is asked by it.
-import assert from 'node:assert/strict'
 import { request as httpRequest } from 'node:http'
-import { test } from 'node:test'
 import { ALL_ENDPOINTS } from '../src/compose.ts'
 import { PROTOCOLS } from '../src/meter/kind.ts'
 import { vendorCall } from '../src/protocols/protocol.ts'
 import { OPERATOR_TOKEN, testGateway } from './gateway.ts'
-import { words } from './lists.ts'
-import { runs } from './runs.ts'
+import { assert, runs, test, words } from './kit.ts'
 import { openAllDoors } from './sdk/families.ts'
 
 let key: string

@@ -1,12 +1,9 @@
 // A vendor that an account calls by its own key, and that turns on the gateway: redirects inside, endless and
 // compressed bytes, a trickle.
-import assert from 'node:assert/strict'
 import { createServer, type Socket } from 'node:net'
-import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { BY, OPERATOR_TOKEN, testGateway } from './gateway.ts'
-import { listen, started } from './started.ts'
-import { until } from './until.ts'
+import { assert, listen, started, test, until } from './kit.ts'
 
 let reached = 0
 const canary = started(() =>

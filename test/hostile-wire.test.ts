@@ -1,14 +1,11 @@
 // Bytes that are no honest HTTP: one refusal and a closed connection. F13, F18, F20, F23.
-import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import { after, before, test } from 'node:test'
 import { makeKey } from '../src/admission/api-key.ts'
 import { realWorld } from '../src/kernel/world.ts'
 import { count } from './faults/raw-client.ts'
 import { testGateway } from './gateway.ts'
-import { runs } from './runs.ts'
-import { until } from './until.ts'
+import { after, assert, before, runs, test, until } from './kit.ts'
 
 const SLOW_SOCKETS = runs(40, 2_000)
 /** The headers' limit, the interval at which it is looked at, and room for a slow machine. */

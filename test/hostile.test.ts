@@ -1,7 +1,5 @@
 // Requests that mean harm: right status and code, never a 500, never a hold, and no secret in an answer, a log line or
 // a row.
-import assert from 'node:assert/strict'
-import { afterEach, before, test } from 'node:test'
 import fc from 'fast-check'
 import { digestOf, makeKey } from '../src/admission/api-key.ts'
 import type { Log } from '../src/kernel/log.ts'
@@ -10,9 +8,7 @@ import { realWorld, type World } from '../src/kernel/world.ts'
 import { CHAT_PATH, chatBody, MODEL, startFaultGateway, startVendor, usage, wholeAnswer } from './faults/chat-vendor.ts'
 import { count, each } from './faults/raw-client.ts'
 import { OPERATOR_TOKEN, SECRET } from './gateway.ts'
-import { words } from './lists.ts'
-import { runs } from './runs.ts'
-import { listen, started } from './started.ts'
+import { afterEach, assert, before, listen, runs, started, test, words } from './kit.ts'
 
 const VENDOR_KEY = 'sk-canary-vendor-4711'
 const PROMPT = 'canary-prompt-0815'

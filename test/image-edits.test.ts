@@ -1,10 +1,8 @@
 // Edits as SDKs send them: a form with pictures and a mask, beside the contract's JSON endpoint.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import OpenAI, { toFile } from 'openai'
 import { readImageFacts } from '../src/kernel/parsers/image-file.ts'
 import { testGateway } from './gateway.ts'
-import { pluck } from './lists.ts'
+import { assert, pluck, test } from './kit.ts'
 import { PICTURE } from './picture.ts'
 
 const MODEL = 'alpha-image-2'

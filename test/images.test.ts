@@ -1,14 +1,13 @@
 // Images through the whole gateway: the official clients, the rules, the files.
-import assert from 'node:assert/strict'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { test } from 'node:test'
 import { createOpenAI } from '@ai-sdk/openai'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { generateImage } from 'ai'
 import OpenAI from 'openai'
 import { readImageFacts } from '../src/kernel/parsers/image-file.ts'
 import { jsonOf, testGateway } from './gateway.ts'
+import { assert, test } from './kit.ts'
 
 let key: string
 let account: string

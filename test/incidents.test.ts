@@ -1,10 +1,8 @@
 // What an operator sees in each incident of docs/reliability.md: readiness, metrics, an alert, and the way back.
 
-import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { test } from 'node:test'
 import { parse } from 'yaml'
 import { type Database, openDatabase, PATIENT } from '../src/database/database.ts'
 import { migrate } from '../src/database/migrate.ts'
@@ -14,9 +12,8 @@ import type { VendorView } from '../src/operator/views.ts'
 import { openedAlerts } from './alerts.ts'
 import { startPair } from './chaos/pair.ts'
 import { startGateway, type TestGateway, testGateway } from './gateway.ts'
+import { above, assert, closing, listen, started, test, until } from './kit.ts'
 import { type ScriptedVendor, scriptedVendor } from './scripted-vendor.ts'
-import { closing, listen, started } from './started.ts'
-import { above, until } from './until.ts'
 
 const received: Array<{ type: string; data: { subject: string; title: string; message: string } }> = []
 /** How the receiver of an export answers. */

@@ -1,14 +1,12 @@
 // A server that we did not write behind each text format that it speaks: llama.cpp's, with a tiny random model. What it
 // answered is recorded in fixtures/llama.cpp, byte for byte, and answered again here by a socket; the gateway does not
 // know the difference.
-import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { test } from 'node:test'
 import type { VendorTest } from '../src/routing/views.ts'
 import { testGateway } from './gateway.ts'
-import { listen, started } from './started.ts'
+import { assert, listen, started, test } from './kit.ts'
 
 const FOLDER = join(import.meta.dirname, 'fixtures', 'llama.cpp')
 const MODEL = 'tiny-random'

@@ -1,6 +1,5 @@
 // The job engine without the web in front of it: for tests and for measurements of the engine alone.
 
-import assert from 'node:assert/strict'
 import { text } from 'node:stream/consumers'
 import { type Sandbox, startSandbox } from '../sandbox/server.ts'
 import { admit } from '../src/admission/admit.ts'
@@ -29,8 +28,7 @@ import { createUpstream } from '../src/upstream/exchange.ts'
 import { createGuardedFetch } from '../src/upstream/guard.ts'
 import { type FreshDatabase, freshDatabase } from './database.ts'
 import { FAST } from './job-pace.ts'
-import { listen } from './started.ts'
-import { until } from './until.ts'
+import { assert, listen, until } from './kit.ts'
 
 export interface TestEngine {
   readonly fresh: FreshDatabase

@@ -1,13 +1,11 @@
 // `x-tollgate-json`: answers that are repaired, and answers that are checked, in the four formats; charged as the
 // vendor billed them.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import type { CatalogInput } from '../src/catalog/document.ts'
 import { CLIENT_FORMATS, type ClientFormatName } from '../src/meter/kind.ts'
 import { MODEL, startVendor, usage, wholeAnswer } from './faults/chat-vendor.ts'
 import { FORMATS, requestTo } from './formats.ts'
 import { startGateway } from './gateway.ts'
-import { started } from './started.ts'
+import { assert, started, test } from './kit.ts'
 
 let text = ''
 const vendor = started(() =>

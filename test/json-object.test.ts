@@ -1,8 +1,7 @@
 // JSON without a schema, asked of a model whose vendor has no field for it: said in words, never left out.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import OpenAI from 'openai'
 import { testGateway } from './gateway.ts'
+import { assert, test } from './kit.ts'
 import { openAllDoors } from './sdk/families.ts'
 
 let key: string

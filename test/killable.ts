@@ -1,13 +1,12 @@
 // Gateways in processes of their own (job-process.ts), to be killed. Those that a test file leaves alive are killed
 // after it.
-import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { after } from 'node:test'
 import { OPERATOR_TOKEN } from './gateway.ts'
 import type { JobProcessOptions } from './job-process.ts'
+import { after, assert } from './kit.ts'
 
 export interface Killable {
   readonly url: string

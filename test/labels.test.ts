@@ -1,8 +1,6 @@
 // Labels of calls: where they come from, what is refused, what a key requires, and what reports make of them. The
 // official SDKs send them unchanged.
-import assert from 'node:assert/strict'
 import type { IncomingHttpHeaders } from 'node:http'
-import { test } from 'node:test'
 import Anthropic from '@anthropic-ai/sdk'
 import { GoogleGenAI } from '@google/genai'
 import OpenAI from 'openai'
@@ -16,9 +14,7 @@ import type { LabelSums, UsageSums } from '../src/reports/views.ts'
 import { openedAlerts } from './alerts.ts'
 import { faultModel, startVendor, usage, wholeAnswer } from './faults/chat-vendor.ts'
 import { OPERATOR_TOKEN, testGateway } from './gateway.ts'
-import { none } from './lists.ts'
-import { started } from './started.ts'
-import { until } from './until.ts'
+import { assert, none, started, test, until } from './kit.ts'
 
 /** What the vendor was sent last, besides the body. */
 let sent: IncomingHttpHeaders = {}

@@ -1,8 +1,6 @@
 // What one account sends in bulk is its own trouble: it is bounded, kept apart, and read back in small pages.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import { testGateway } from './gateway.ts'
-import { atOnce, none, pluck } from './lists.ts'
+import { assert, atOnce, none, pluck, test } from './kit.ts'
 
 const on = testGateway({ isShared: true })
 

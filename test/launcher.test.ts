@@ -1,11 +1,9 @@
 // The first command a newcomer types. When its runtime cannot start, it says what to do.
-import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, copyFile, mkdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { before, test } from 'node:test'
-import { temporary } from './started.ts'
+import { assert, before, temporary, test } from './kit.ts'
 
 /** It looks twice a second whether its parent is there. */
 const ENDS_WITHIN_MS = 60_000

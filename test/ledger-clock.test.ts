@@ -1,8 +1,6 @@
 // The database's clock is what silence and budgets are measured by, and somebody may set it. `now()` and
 // `clock_timestamp()` are found in `public` before Postgres's own, as much ahead as the test says, or standing still.
 
-import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
 import pg from 'pg'
 import type { Database } from '../src/database/database.ts'
 import { migrate } from '../src/database/migrate.ts'
@@ -11,6 +9,7 @@ import { createLedger } from '../src/ledger/ledger.ts'
 import { storeLimits } from '../src/ledger/limits.ts'
 import type { Reservation } from '../src/ledger/operation.ts'
 import { emptyDatabase, type FreshDatabase } from './database.ts'
+import { after, assert, before, test } from './kit.ts'
 import { settlement } from './settlement.ts'
 
 const CLOCK = `

@@ -1,17 +1,14 @@
 // The invariants of the money, over random interleavings of several processes on a real Postgres. F33, F34, F35.
 
-import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
 import fc from 'fast-check'
 import { newId, realWorld } from '../src/kernel/world.ts'
 import { createLedger, type Ledger } from '../src/ledger/ledger.ts'
 import type { Reservation, Reserved, Resolution, Resolved } from '../src/ledger/operation.ts'
 import { chargeOf } from '../src/meter/charge.ts'
 import { freshDatabase } from './database.ts'
+import { after, assert, before, runs, started, test } from './kit.ts'
 import { runSwarm } from './ledger-swarm.ts'
-import { runs } from './runs.ts'
 import { settlement } from './settlement.ts'
-import { started } from './started.ts'
 
 const PROCESSES = 3
 const HOLDS = 6

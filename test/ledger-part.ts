@@ -1,13 +1,11 @@
 // Ledgers on a real Postgres, and what the tests of the ledger ask of them.
-import assert from 'node:assert/strict'
-import { after, before } from 'node:test'
 import type { Database, Queryable } from '../src/database/database.ts'
 import { newId, realWorld } from '../src/kernel/world.ts'
 import { createLedger, type Ledger } from '../src/ledger/ledger.ts'
 import type { Reservation, Reserved, Resolution, Resolved } from '../src/ledger/operation.ts'
 import { type FreshDatabase, freshDatabase, WAIT_FACTOR } from './database.ts'
+import { after, assert, before, until } from './kit.ts'
 import { settlement } from './settlement.ts'
-import { until } from './until.ts'
 
 export let fresh: FreshDatabase
 export let database: Database

@@ -1,6 +1,5 @@
-import assert from 'node:assert/strict'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { assert, test } from './kit.ts'
 import { runProgram } from './sdk/cache.ts'
 
 interface Left {

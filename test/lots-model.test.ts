@@ -1,15 +1,12 @@
 // Lots against a plain reference, over random histories on a real Postgres: every credit of the reference is a thing by
 // itself, which is free, held by a call, or gone.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import fc from 'fast-check'
 import type { Ledger } from '../src/ledger/ledger.ts'
 import { endLots, type Lot } from '../src/ledger/lots.ts'
 import { readBalance } from '../src/reports/statement.ts'
 import { checkLots } from '../src/reports/verify/account.ts'
+import { assert, atOnce, runs, test } from './kit.ts'
 import { database, account as makeAccount, processOf, reserve, rows, settle } from './ledger-part.ts'
-import { atOnce } from './lists.ts'
-import { runs } from './runs.ts'
 
 const PRODUCTS = ['data/a', 'data/b', 'text'] as const
 /** What a lot may be for, in the words of the ledger; the reference lists the products. */

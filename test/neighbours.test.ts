@@ -1,18 +1,13 @@
 // One tenant must not be felt by another: each attack runs beside somebody else, who must not notice.
-import assert from 'node:assert/strict'
 import { connect } from 'node:net'
-import { after, before, test } from 'node:test'
 import pg from 'pg'
 import { ENDPOINTS } from '../src/catalog/index.ts'
 import { startProxy } from './chaos/proxy.ts'
 import { type FreshDatabase, freshDatabase } from './database.ts'
 import { fastWorld } from './faults/chat-vendor.ts'
 import { startGateway, type TestGateway } from './gateway.ts'
-import { atOnce } from './lists.ts'
+import { after, assert, atOnce, before, closing, pause, runs, test, until } from './kit.ts'
 import { serveDocument } from './mcp/oauth-program.ts'
-import { runs } from './runs.ts'
-import { closing } from './started.ts'
-import { pause, until } from './until.ts'
 
 let fresh: FreshDatabase
 let own: TestGateway

@@ -1,15 +1,11 @@
 // Documents by the page: what a vendor is told, what is held, and what a call costs.
 
-import assert from 'node:assert/strict'
 import { json } from 'node:stream/consumers'
-import { test } from 'node:test'
 import { deflateSync } from 'node:zlib'
 import type { CatalogInput } from '../src/catalog/document.ts'
 import { testGateway } from './gateway.ts'
-import { atOnce, pluck } from './lists.ts'
+import { assert, atOnce, listen, pluck, started, test, until } from './kit.ts'
 import { connect } from './mcp/client.ts'
-import { listen, started } from './started.ts'
-import { until } from './until.ts'
 
 /**
  * A vendor that reads what it is told to (else its three pages), or says what a test wants; with `pagesEnd`, no page

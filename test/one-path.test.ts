@@ -1,13 +1,10 @@
 // What every paid call has in common, whatever it buys: it is counted, traced, quoted and told its route alike.
-import assert from 'node:assert/strict'
 import type { IncomingHttpHeaders } from 'node:http'
-import { test } from 'node:test'
 import { MEDIA } from './formats.ts'
 import { jsonOf, startGateway, textOf } from './gateway.ts'
 import { startReceiver } from './job-engine.ts'
+import { assert, listen, started, test, until } from './kit.ts'
 import { memoryLog } from './operator-server.ts'
-import { listen, started } from './started.ts'
-import { until } from './until.ts'
 
 const RANKS = 'siteanalytics/websites/ranks'
 const collector = started(() => startReceiver(() => 200))

@@ -1,10 +1,8 @@
 // Videos in the shape of the openai SDK, over the same jobs, holds and prices.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import OpenAI, { toFile } from 'openai'
 import { testGateway } from './gateway.ts'
+import { assert, test, until } from './kit.ts'
 import { PICTURE } from './picture.ts'
-import { until } from './until.ts'
 
 const MODEL = 'videogen-2.0'
 

@@ -1,9 +1,7 @@
 // The OpenAPI document against what is served and against what the console calls.
 
-import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { test } from 'node:test'
 import { ALL_ENDPOINTS, EXTENSIONS } from '../src/compose.ts'
 import { openapiDocument } from '../src/extensions/docs/openapi.ts'
 import { ADMIN_PREFIX } from '../src/operator/admin.ts'
@@ -13,7 +11,7 @@ import { brandingResources } from '../src/operator/resources/branding.ts'
 import { securityResources, visitorResources } from '../src/operator/resources/login.ts'
 import { ownDeletionResources } from '../src/operator/resources/own-deletion.ts'
 import { sessionResources } from '../src/operator/resources/session.ts'
-import { none } from './lists.ts'
+import { assert, none, test } from './kit.ts'
 import { listResources, nothing } from './pages/operator-api.ts'
 
 const SOURCES = resolve(import.meta.dirname, '..', 'console', 'src')

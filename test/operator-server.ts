@@ -1,7 +1,6 @@
 // A gateway for tests of the operator API and the console API: a small catalog, everything that it logs, and what it
 // serves, by who may ask.
 
-import assert from 'node:assert/strict'
 import type { WebServer } from '../src/api/server/server.ts'
 import type { Database } from '../src/database/database.ts'
 import type { Cost } from '../src/identity/password.ts'
@@ -15,10 +14,9 @@ import type { Usage } from '../src/meter/usage.ts'
 import type { Resource } from '../src/operator/resource.ts'
 import { freshDatabase } from './database.ts'
 import { OPERATOR_TOKEN, startGateway, type TestGateway } from './gateway.ts'
+import { assert, closing, until } from './kit.ts'
 import { settlement } from './settlement.ts'
 import { SMALL_CATALOG } from './small-catalog.ts'
-import { closing } from './started.ts'
-import { until } from './until.ts'
 
 export { OPERATOR_TOKEN }
 

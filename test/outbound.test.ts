@@ -1,12 +1,8 @@
 // Callers name addresses that the gateway fetches from and posts to. How much it does so for one account has a bound.
-import assert from 'node:assert/strict'
 import { pipeline, Readable } from 'node:stream'
-import { after, before, test } from 'node:test'
 import { startGateway, type TestGateway } from './gateway.ts'
 import { startReceiver } from './job-engine.ts'
-import { atOnce } from './lists.ts'
-import { listen, started } from './started.ts'
-import { atLeast, until } from './until.ts'
+import { after, assert, atLeast, atOnce, before, listen, started, test, until } from './kit.ts'
 
 const MB = 1_000_000
 const FETCHES = 6

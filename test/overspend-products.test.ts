@@ -1,13 +1,9 @@
 // Nothing is spent that nobody has, for products too: whatever a vendor counts, or does not, a call is charged at most
 // what was held for it, over all processes.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import { freshDatabase } from './database.ts'
 import { startGateway } from './gateway.ts'
-import { atOnce, none } from './lists.ts'
+import { assert, atOnce, listen, none, started, test, until } from './kit.ts'
 import { connect } from './mcp/client.ts'
-import { listen, started } from './started.ts'
-import { until } from './until.ts'
 
 const CREDIT = 1_000_000n
 

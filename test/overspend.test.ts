@@ -1,7 +1,5 @@
 // F70: nothing is spent that nobody has. Without an output limit of the caller's, the vendor is told a cap that the
 // hold covers: a share of what the account and its limits leave.
-import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
 import Anthropic from '@anthropic-ai/sdk'
 import { GoogleGenAI } from '@google/genai'
 import OpenAI from 'openai'
@@ -18,11 +16,9 @@ import {
   wholeAnswer,
 } from './faults/chat-vendor.ts'
 import { startGateway, type TestGateway } from './gateway.ts'
-import { atOnce, none, pluck } from './lists.ts'
+import { assert, atLeast, atOnce, before, none, pluck, started, test, until } from './kit.ts'
 import { connect } from './mcp/client.ts'
 import { openSocket } from './socket-client.ts'
-import { started } from './started.ts'
-import { atLeast, until } from './until.ts'
 
 const CREDIT = 1_000_000n
 const PROMPT_TOKENS = 10

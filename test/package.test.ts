@@ -1,14 +1,11 @@
 // The npm package: packed as for a release, and run by npx where nothing else of the repository is.
-import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
-import { test } from 'node:test'
 import { freshDatabase } from './database.ts'
 import { SECRET } from './gateway.ts'
+import { assert, temporary, test, until } from './kit.ts'
 import { runProgram } from './sdk/cache.ts'
-import { temporary } from './started.ts'
-import { until } from './until.ts'
 
 const ROOT = resolve(import.meta.dirname, '..')
 const folder = temporary('tollgate-package-')

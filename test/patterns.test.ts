@@ -1,14 +1,12 @@
 // Every regular expression of the gateway and the console against the worst that can be sent to it. F58.
-import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, relative, resolve } from 'node:path'
-import { test } from 'node:test'
 import { parseAst } from 'vite'
 import { isDataEndpoint } from '../src/catalog/endpoint.ts'
 import { ENDPOINTS } from '../src/catalog/index.ts'
 import { patternOf } from '../src/kernel/redact.ts'
 import { type Attack, attackOf, attacksOn } from './attack-strings.ts'
-import { runs } from './runs.ts'
+import { assert, runs, test } from './kit.ts'
 
 const ROOT = resolve(import.meta.dirname, '..')
 const CHARS = 100_000

@@ -1,12 +1,10 @@
 // Pictures are priced by what was drawn and paid whole by whoever leaves; sound in chat has rates of its own, or is
 // refused by its name.
-import assert from 'node:assert/strict'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { json } from 'node:stream/consumers'
-import { test } from 'node:test'
 import type { CatalogInput } from '../src/catalog/document.ts'
 import { jsonOf, testGateway, textOf } from './gateway.ts'
-import { listen, started } from './started.ts'
+import { assert, listen, started, test } from './kit.ts'
 
 const PICTURE = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 const usage = { input_tokens: 9, output_tokens: 90, total_tokens: 99 }

@@ -1,9 +1,7 @@
 // The table of price-table.test.ts for everything that is no text: each report that a vendor of such a format can give,
 // by every way that the format has, costs price times quantity. Where a format has no such way, its reason stands here.
-import assert from 'node:assert/strict'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { buffer } from 'node:stream/consumers'
-import { test } from 'node:test'
 import type { CatalogInput } from '../src/catalog/document.ts'
 import { ENDPOINT_URLS } from '../src/extensions/background/lines.ts'
 import type { Unit } from '../src/meter/kind.ts'
@@ -12,11 +10,11 @@ import { answered, callersGone, sendBatch } from './batches.ts'
 import { post } from './faults/raw-client.ts'
 import { mediaOf } from './formats.ts'
 import { BY, testGateway, textOf } from './gateway.ts'
+import { assert, listen, started, test } from './kit.ts'
 import { connect } from './mcp/client.ts'
 import { PICTURE } from './picture.ts'
 import { cellsOf, isByCatalog, isText, price, tiersOf } from './published-usage.ts'
 import { form, wav } from './sound.ts'
-import { listen, started } from './started.ts'
 
 const FORMATS = PROTOCOLS.filter((format) => !isText(format) && !isByCatalog(format))
 const CELLS = cellsOf(FORMATS)

@@ -1,17 +1,15 @@
 // Every member of the usage objects that vendors publish, held against the charge: a scripted vendor reports it, and
 // what is charged is price times quantity, whichever way the call took.
 
-import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { test } from 'node:test'
 import type { CatalogInput } from '../src/catalog/document.ts'
 import { CLIENT_FORMATS, type ClientFormatName, PROTOCOLS, type ProtocolName, UNIT_NAMES } from '../src/meter/kind.ts'
 import { answered, callersGone, sendBatch } from './batches.ts'
 import { post } from './faults/raw-client.ts'
 import { chatChunk, event, FORMATS, formatOf, requestTo } from './formats.ts'
 import { BY, type Call, OPERATOR_TOKEN, testGateway } from './gateway.ts'
-import { none } from './lists.ts'
+import { assert, listen, none, started, test, until } from './kit.ts'
 import { connect } from './mcp/client.ts'
 import {
   cellsOf,
@@ -25,8 +23,6 @@ import {
   publishedModalities,
   tiersOf,
 } from './published-usage.ts'
-import { listen, started } from './started.ts'
-import { until } from './until.ts'
 
 test('every published member of a usage object has a meaning here: a new one is noticed by its name', () => {
   for (const [format, declared] of Object.entries(PUBLISHED)) {

@@ -1,15 +1,12 @@
 // Active probes: two gateways on one database ask vendors for what costs nothing, and calls go where it is answered.
-import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
-import { after, before, beforeEach, test } from 'node:test'
 import type { Page } from '../src/kernel/view.ts'
 import type { VendorView } from '../src/operator/views.ts'
 import { openedAlerts } from './alerts.ts'
 import { type FreshDatabase, freshDatabase } from './database.ts'
 import { OPERATOR_TOKEN, startGateway, type TestGateway } from './gateway.ts'
+import { after, assert, before, beforeEach, listen, started, test, until } from './kit.ts'
 import { type ScriptedVendor, scriptedVendor } from './scripted-vendor.ts'
-import { listen, started } from './started.ts'
-import { until } from './until.ts'
 
 const NAMES = ['north', 'south', 'locked', 'odd', 'strange', 'signed', 'quiet'] as const
 type Name = (typeof NAMES)[number]

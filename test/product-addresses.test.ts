@@ -1,8 +1,6 @@
 // Parameters of products that stand in an address: whatever a caller or an agent writes there, it is one part of it.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import { testGateway } from './gateway.ts'
-import { listen, started } from './started.ts'
+import { assert, listen, started, test } from './kit.ts'
 
 const seen: string[] = []
 const vendor = started(() =>

@@ -1,12 +1,9 @@
 // Products of the catalog: APIs that the code does not know, sold like the gateway's own endpoints.
-import assert from 'node:assert/strict'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { after, test } from 'node:test'
 import { fixtureOf } from './fixture.ts'
 import { testGateway } from './gateway.ts'
-import { listen } from './started.ts'
-import { until } from './until.ts'
+import { after, assert, listen, test, until } from './kit.ts'
 
 interface Seen {
   readonly method: string

@@ -1,11 +1,9 @@
 // Names that every object of the language inherits, where a stranger gives a name: they are names like others, and no
 // fault of ours.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import { readPresets } from '../src/catalog/preset.ts'
 import { ALL_ENDPOINTS } from '../src/compose.ts'
 import { OPERATOR_TOKEN, testGateway } from './gateway.ts'
-import { runs } from './runs.ts'
+import { assert, runs, test } from './kit.ts'
 
 const NAMES = ['constructor', '__proto__', 'toString', 'hasOwnProperty', 'valueOf', '__defineGetter__']
 /** Of them, those for one address; those for the next are others. */

@@ -1,13 +1,11 @@
 // An address is a fact only after its mailbox proved it: somebody prepares a login for a foreign address, and keeps
 // nothing of it.
-import assert from 'node:assert/strict'
-import { after, before, beforeEach, test } from 'node:test'
 import type { NewKey } from '../src/admission/views.ts'
 import { RIGHTS } from '../src/identity/roles.ts'
 import type { InviteView, LinkView, NewToken, WhoView } from '../src/identity/views.ts'
 import { type FreshDatabase, freshDatabase } from './database.ts'
 import { startGateway, type TestGateway, WITH_EXTENSIONS } from './gateway.ts'
-import { none, pluck } from './lists.ts'
+import { after, assert, before, beforeEach, none, pluck, test } from './kit.ts'
 import { CLIENT_ID, CLIENT_SECRET, journey, startProvider, type TestProvider } from './login-provider.ts'
 import { type MailServer, startMailServer } from './mail-server.ts'
 import { asBrowser } from './operator-server.ts'

@@ -1,8 +1,6 @@
 // Calls of purses on every path but the usual one: jobs, batches, responses in the background and calls by a key of the
 // account's own. What is killed in the middle is paid for once, by the purse and by its account, and the purse's
 // statement, its movements and the ledger say the same.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import { verifyPurses } from '../src/extensions/purses/verify.ts'
 import type { PurseStatement, PurseView } from '../src/extensions/purses/views.ts'
 import { answered, sendBatch } from './batches.ts'
@@ -10,7 +8,7 @@ import { freshDatabase } from './database.ts'
 import { BY, jsonOf, startGateway, type TestGateway } from './gateway.ts'
 import { startKeyedVendor, WORKS } from './keyed-vendor.ts'
 import { killable } from './killable.ts'
-import { until } from './until.ts'
+import { assert, test, until } from './kit.ts'
 
 const NEVER_MS = 3_600_000
 const LINES = 24

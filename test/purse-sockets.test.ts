@@ -1,10 +1,8 @@
 // Calls of purses over sockets and by tools of agents: each names its purse as an HTTP call does, by the header of the
 // handshake or by a session token.
-import assert from 'node:assert/strict'
-import { afterEach, test } from 'node:test'
 import type { NewSessionView, PurseMovement } from '../src/extensions/purses/views.ts'
 import { jsonOf, testGateway } from './gateway.ts'
-import { pluck } from './lists.ts'
+import { afterEach, assert, pluck, test } from './kit.ts'
 import { openSocket, type TestSocket } from './socket-client.ts'
 
 const g = testGateway()

@@ -1,11 +1,10 @@
 // What a refusal says: never that something must be what it is, and always a sentence.
-import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { test } from 'node:test'
 import { makeDataDirectory } from './chaos/gateway-process.ts'
 import { fixtureOf } from './fixture.ts'
 import { testGateway } from './gateway.ts'
+import { assert, test } from './kit.ts'
 import { runProgram } from './sdk/cache.ts'
 
 const ROOT = resolve(import.meta.dirname, '..')

@@ -1,6 +1,4 @@
 // Calls that were refused: in the account's usage with their reason, at no charge, and bounded however many come.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import { Fault } from '../src/kernel/fault.ts'
 import type { Page } from '../src/kernel/view.ts'
 import { newId, realWorld, type World } from '../src/kernel/world.ts'
@@ -9,8 +7,7 @@ import type { LiveCallView } from '../src/operator/views.ts'
 import { createRefusals } from '../src/telemetry/refusals.ts'
 import { freshDatabase } from './database.ts'
 import { OPERATOR_TOKEN, startGateway, type TestGateway, testGateway } from './gateway.ts'
-import { atOnce, pluck } from './lists.ts'
-import { above, until } from './until.ts'
+import { above, assert, atOnce, pluck, test, until } from './kit.ts'
 
 const g = testGateway()
 const CHAT = '/v1/chat-completions'

@@ -1,11 +1,8 @@
 // Rerank and moderations: the official openai package, unchanged, and what a call is held for and costs.
-import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
 import OpenAI from 'openai'
 import type { CatalogInput } from '../src/catalog/document.ts'
 import { testGateway, textOf } from './gateway.ts'
-import { pluck } from './lists.ts'
-import { listen, started } from './started.ts'
+import { assert, before, listen, pluck, started, test } from './kit.ts'
 
 /** A vendor whose answer a test says. */
 let answer: unknown

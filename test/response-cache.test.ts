@@ -1,7 +1,5 @@
 // Answers of text models that are kept where the catalog says so: whose they are, what they cost, and when there is
 // none.
-import assert from 'node:assert/strict'
-import { afterEach, beforeEach, test } from 'node:test'
 import type { KeyView, NewKey } from '../src/admission/views.ts'
 import type { CatalogInput } from '../src/catalog/document.ts'
 import type { AuditView } from '../src/database/audit.ts'
@@ -16,9 +14,7 @@ import {
   wholeStream,
 } from './faults/chat-vendor.ts'
 import { startGateway } from './gateway.ts'
-import { atOnce, pluck } from './lists.ts'
-import { started } from './started.ts'
-import { until } from './until.ts'
+import { afterEach, assert, atOnce, beforeEach, pluck, started, test, until } from './kit.ts'
 
 const HIT = 300n
 const vendor = started(startVendor)

@@ -1,15 +1,12 @@
 // Applications that share an account by restricted keys: none sees or touches what another one made with what it may
 // not use.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import OpenAI, { toFile } from 'openai'
 import { type EndpointSpec, exampleBody, isDataEndpoint } from '../src/catalog/endpoint.ts'
 import { accessNameOf } from '../src/catalog/endpoint-access.ts'
 import { OFFERED, testGateway, WITH_EXTENSIONS } from './gateway.ts'
-import { pluck } from './lists.ts'
+import { assert, pluck, test, until } from './kit.ts'
 import { connect } from './mcp/client.ts'
 import { openSocket } from './socket-client.ts'
-import { until } from './until.ts'
 
 type Made = { readonly id: string; readonly key: string }
 

@@ -1,12 +1,11 @@
 // Every route, and what it takes to be let in, found out by knocking. A route that is not in the list fails this test
 // until somebody has looked at it: `TOLLGATE_TEST_UPDATE=1 npm test -- test/routes` writes the list anew.
-import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { test } from 'node:test'
 import { buildConsole } from '../console/build.ts'
 import { each } from './faults/raw-client.ts'
 import { OPERATOR_TOKEN, startGateway } from './gateway.ts'
+import { assert, test } from './kit.ts'
 
 const LIST = join(import.meta.dirname, 'routes.txt')
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']

@@ -1,9 +1,8 @@
 // Where a call may go, as its body, its headers and its key say: which vendor is chosen, what is rejected, and that no
 // vendor is told.
-import assert from 'node:assert/strict'
-import { after, test } from 'node:test'
 import OpenAI from 'openai'
 import { BY, testGateway } from './gateway.ts'
+import { after, assert, test } from './kit.ts'
 import { type ScriptedVendor, scriptedVendor } from './scripted-vendor.ts'
 
 const NAMES = ['north', 'south', 'west/turbo'] as const

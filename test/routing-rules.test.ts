@@ -1,9 +1,8 @@
 // Rules of the catalog: by key, label, header or model a call goes to certain vendors or another model, and what is too
 // long goes to a model that reads more.
-import assert from 'node:assert/strict'
-import { after, test } from 'node:test'
 import { checkDocument } from '../src/catalog/document.ts'
 import { testGateway } from './gateway.ts'
+import { after, assert, test } from './kit.ts'
 import { scriptedVendor } from './scripted-vendor.ts'
 
 const north = await scriptedVendor('north')

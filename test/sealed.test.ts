@@ -1,7 +1,5 @@
 // What callers send and get where nobody waits for it, or where it may be asked for again, is not readable in the
 // database, and goes with the response.
-import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
 import { pruneBackground } from '../src/extensions/background/responses.ts'
 import { silentLog } from '../src/kernel/log.ts'
 import { createContentSealer, createSecrets } from '../src/kernel/secret.ts'
@@ -20,9 +18,7 @@ import {
   wholeAnswer,
 } from './faults/chat-vendor.ts'
 import { leaveAfter, startGateway, testGateway, textOf } from './gateway.ts'
-import { pluck } from './lists.ts'
-import { listen, started } from './started.ts'
-import { until } from './until.ts'
+import { after, assert, before, listen, pluck, started, test, until } from './kit.ts'
 
 const ASKED = 'heliotrope-question'
 const ANSWERED = 'heliotrope-answer'

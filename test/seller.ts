@@ -1,15 +1,12 @@
 // A gateway that sells, by a scripted Stripe and by a provider that only sends signed webhooks; and processes of it
 // that take its payments, to be killed.
-import assert from 'node:assert/strict'
 import { type ChildProcess, fork } from 'node:child_process'
 import { createHmac, randomUUID } from 'node:crypto'
 import { join } from 'node:path'
-import { before } from 'node:test'
 import type { World } from '../src/kernel/world.ts'
 import { freshDatabase } from './database.ts'
 import { startGateway, type TestGateway } from './gateway.ts'
-import { none } from './lists.ts'
-import { started } from './started.ts'
+import { assert, before, none, started } from './kit.ts'
 import { STRIPE_KEY, STRIPE_SECRET, startStripe } from './stripe-server.ts'
 
 const WEBHOOK_KEY = Buffer.alloc(32, 7)

@@ -1,13 +1,10 @@
 // Settings as people give them: by export, by copying an example, by a typo.
-import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { test } from 'node:test'
 import { ConfigError, readConfig } from '../src/config.ts'
-import { words } from './lists.ts'
+import { assert, listen, test, words } from './kit.ts'
 import { runProgram } from './sdk/cache.ts'
-import { listen } from './started.ts'
 
 const ROOT = resolve(import.meta.dirname, '..')
 const textOf = (path: string) => readFileSync(join(ROOT, path), 'utf8')

@@ -1,16 +1,13 @@
 // F57: whoever starts a gateway can stop it: with each signal, to one process or to the group, once or twice, at any
 // moment.
-import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { randomInt } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { after, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { checkBooks, noHolds } from './chaos/books.ts'
 import { makeDataDirectory, openStore, startProcess } from './chaos/gateway-process.ts'
-import { runs } from './runs.ts'
-import { until } from './until.ts'
+import { after, assert, runs, test, until } from './kit.ts'
 
 const ROOT = resolve(import.meta.dirname, '..')
 const LAUNCHER = join(ROOT, 'bin', 'tollgate.js')

@@ -1,8 +1,6 @@
 // Site analytics from Similarweb's official API: one credential connects it, a bridge in the catalog maps it, and
 // callers see the contract.
-import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
-import { test } from 'node:test'
 import { ANALYTICS } from '../src/catalog/analytics.ts'
 import { bridgeOf, vendorBridge } from '../src/catalog/bridge.ts'
 import { checkDocument } from '../src/catalog/document.ts'
@@ -15,9 +13,8 @@ import { readDataRequest } from '../src/protocols/data/http-api.ts'
 import { commandLineOf } from './command-line.ts'
 import { casesOf } from './field-cases.ts'
 import { BY, testGateway, textOf } from './gateway.ts'
-import { pluck } from './lists.ts'
+import { assert, pluck, started, test } from './kit.ts'
 import { SIMILARWEB_KEY, startSimilarweb } from './similarweb-server.ts'
-import { started } from './started.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 15, 12)
 const SITE = 'siteanalytics/websites'

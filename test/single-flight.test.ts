@@ -1,9 +1,7 @@
 // Kept answers under way: many who ask the same at once, leaders who fail or leave, streams in every format, and what
 // each pays.
-import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
-import { beforeEach, test } from 'node:test'
 import type { CatalogInput } from '../src/catalog/document.ts'
 import { realWorld, type World } from '../src/kernel/world.ts'
 import { CLIENT_FORMATS, type ClientFormatName } from '../src/meter/kind.ts'
@@ -19,8 +17,7 @@ import {
 } from './faults/chat-vendor.ts'
 import { FORMATS, requestTo } from './formats.ts'
 import { type Call, startGateway } from './gateway.ts'
-import { started } from './started.ts'
-import { until } from './until.ts'
+import { assert, beforeEach, started, test, until } from './kit.ts'
 
 const FULL = 50n
 const HIT = 300n

@@ -1,15 +1,13 @@
 // The start of a process: wrong settings end it with one sentence, and nothing that fails after it serves ends it.
-import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
-import { test } from 'node:test'
 import { ConfigError, readConfig } from '../src/config.ts'
 import { Fault } from '../src/kernel/fault.ts'
 import { startProblem } from '../src/process/serve.ts'
 import { makeDataDirectory } from './chaos/gateway-process.ts'
 import { freshDatabase } from './database.ts'
 import { SECRET } from './gateway.ts'
-import { until } from './until.ts'
+import { assert, test, until } from './kit.ts'
 
 const MAIN = join(import.meta.dirname, '..', 'src', 'main.ts')
 

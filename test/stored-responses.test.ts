@@ -1,14 +1,12 @@
 // Responses as the open specification has them, and what callers may do with those that a vendor keeps.
-import assert from 'node:assert/strict'
 import { json } from 'node:stream/consumers'
-import { test } from 'node:test'
 import OpenAI from 'openai'
 import { findObjectOwner, pruneVendorObjects, recordVendorObjects } from '../src/admission/vendor-objects.ts'
 import { Fault } from '../src/kernel/fault.ts'
 import { BYOK } from '../src/ledger/operation.ts'
 import { startGateway, testGateway } from './gateway.ts'
+import { assert, listen, test } from './kit.ts'
 import { openAllDoors } from './sdk/families.ts'
-import { listen } from './started.ts'
 
 let key: string
 let account: string

@@ -1,14 +1,12 @@
 // Data of a newer version: names that this one does not know, in every column and document that holds names. The
 // gateway starts, says what it sets aside, and calls go on.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import { readDocument } from '../src/catalog/document.ts'
 import { readDefaultCatalog } from '../src/compose.ts'
 import { silentLog } from '../src/kernel/log.ts'
 import { openedAlerts } from './alerts.ts'
 import { freshDatabase } from './database.ts'
 import { startGateway } from './gateway.ts'
-import { words } from './lists.ts'
+import { assert, test, words } from './kit.ts'
 
 const NOVEL = 'of-a-newer-version'
 /** A document that is spoilt on purpose. */

@@ -1,13 +1,11 @@
 // What a vendor streams arrives as it was sent: in order, whole, once. For every pair of formats, whatever the sizes of
 // the events, the cuts of the network, the bursts and pauses of the vendor and the pace of the reader. F66.
 
-import assert from 'node:assert/strict'
 import { createHash, randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { test } from 'node:test'
 import fc from 'fast-check'
 import type { ContentView } from '../src/admission/views.ts'
 import type { CatalogInput } from '../src/catalog/document.ts'
@@ -16,9 +14,9 @@ import type { ClientFormatName } from '../src/meter/kind.ts'
 import { SseDecoder } from '../src/upstream/sse.ts'
 import { addScripted, FORMATS, formatOf, PAIRS, requestTo } from './formats.ts'
 import { testGateway } from './gateway.ts'
+import { assert, listen, started, test } from './kit.ts'
 import { Chance } from './simulate/virtual-world.ts'
 import { SPEECH } from './sound.ts'
-import { listen, started } from './started.ts'
 
 /** What a scripted vendor sends: the texts of its events, and whether they are a tool's arguments. */
 interface Script {

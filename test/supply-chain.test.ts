@@ -1,11 +1,9 @@
 // What is installed is what was reviewed: exact versions, hashes for all, no scripts, licences that somebody has looked
 // at.
-import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { test } from 'node:test'
+import { assert, none, test, words } from './kit.ts'
 import { listLicences } from './licences.ts'
-import { none, words } from './lists.ts'
 
 const ROOT = resolve(import.meta.dirname, '..')
 

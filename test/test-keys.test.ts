@@ -1,16 +1,13 @@
 // Test keys: an integration is tried against production without spending. The catalog of this file leads nowhere.
-import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
-import { after, test } from 'node:test'
 import OpenAI from 'openai'
 import type { NewKey } from '../src/admission/views.ts'
 import { openMcp } from '../src/extensions/agents/mcp/open.ts'
 import { BY, testGateway } from './gateway.ts'
 import { startReceiver } from './job-engine.ts'
-import { pluck } from './lists.ts'
+import { after, assert, pluck, started, test } from './kit.ts'
 import { connect } from './mcp/client.ts'
 import { verified } from './operator-server.ts'
-import { started } from './started.ts'
 
 const NOBODY = 'http://127.0.0.1:9'
 const CACHED = 'siteanalytics/websites/visits'

@@ -1,15 +1,13 @@
 // What the network and the vendors do to streams: slices at any byte, cuts at any byte, noise, endless lines, nonsense
 // counts. For every pair of doors.
-import assert from 'node:assert/strict'
 import { randomInt } from 'node:crypto'
-import { test } from 'node:test'
 import fc from 'fast-check'
 import { Variation } from '../sandbox/variation.ts'
 import type { TextTraitsGiven } from '../src/catalog/traits.ts'
 import { Fault } from '../src/kernel/fault.ts'
 import { CLIENT_FORMATS, type ClientFormatName } from '../src/meter/kind.ts'
 import { FORMATS, PAIRS } from './formats.ts'
-import { runs } from './runs.ts'
+import { assert, runs, test } from './kit.ts'
 import { Chance } from './simulate/virtual-world.ts'
 import { fixture, openPair, randomlyCut, recordingsOf, replay, sliced, traitsOf, UID } from './text-replay.ts'
 

@@ -1,12 +1,11 @@
 // Vendors that answer otherwise than they were asked: JSON to a request for a stream, a stream to a request for JSON.
 // For every pair of doors and every recording.
-import assert from 'node:assert/strict'
 import { basename } from 'node:path'
-import { test } from 'node:test'
 import { Fault } from '../src/kernel/fault.ts'
 import type { ClientFormatName } from '../src/meter/kind.ts'
 import type { Exchange } from '../src/protocols/protocol.ts'
 import { FORMATS, PAIRS } from './formats.ts'
+import { assert, test } from './kit.ts'
 import { fixture, openPair, type Pair, recordingsOf, replay, sliced, traitsOf } from './text-replay.ts'
 
 type Json = Record<string, unknown>

@@ -2,9 +2,7 @@
 // the first time gave (tokens, links, codes, a login provider, a secret that signs webhooks). Afterwards nothing may
 // have moved that its rights do not cover. That routes let in exactly the scopes and roles of the table is tested in
 // src/operator/roles.test.ts and tokens.test.ts.
-import assert from 'node:assert/strict'
 import { createHmac, randomBytes } from 'node:crypto'
-import { before, test } from 'node:test'
 import type { Value } from '../src/database/database.ts'
 import {
   ACCOUNT_ROLES,
@@ -21,9 +19,9 @@ import {
 } from '../src/identity/roles.ts'
 import type { Resource } from '../src/operator/resource.ts'
 import { startGateway } from './gateway.ts'
+import { assert, before, started, test } from './kit.ts'
 import { CLIENT_ID, CLIENT_SECRET, startScriptedProvider } from './login-provider.ts'
 import { type Ask, asBrowser, joined } from './operator-server.ts'
-import { started } from './started.ts'
 import { bodiesOf, type Hostile, pathsOf, stringsIn } from './two-steps.ts'
 
 /** Of the attacker, and of everybody else. */

@@ -1,10 +1,9 @@
 // A model that there is not: every format says which name was asked for, and which one the key may use instead.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import { GoogleGenAI } from '@google/genai'
 import type { EndpointSpec } from '../src/catalog/endpoint.ts'
 import { ENDPOINTS } from '../src/catalog/index.ts'
 import { OFFERED, OPERATOR_TOKEN, startGateway, testGateway, WITH_EXTENSIONS } from './gateway.ts'
+import { assert, test } from './kit.ts'
 
 const g = testGateway({ isShared: true })
 const messages = [{ role: 'user', content: 'Hello' }]

@@ -1,13 +1,12 @@
 // Two processes of this version serve while two of the next one start beside them and take over, on many calls that are
 // stored: with a column, an index and a backfill of the largest table.
-import assert from 'node:assert/strict'
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { type GatewayProcess, makeDataDirectory, startProcess } from './chaos/gateway-process.ts'
 import { freshDatabase } from './database.ts'
 import { SECRET } from './gateway.ts'
-import { until } from './until.ts'
+import { assert, until } from './kit.ts'
 
 const ROOT = resolve(import.meta.dirname, '..')
 const NEXT = {

@@ -1,5 +1,4 @@
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { assert, test } from './kit.ts'
 import { upgradeUnderLoad } from './upgrade-story.ts'
 
 test('an upgrade with a column, an index and a backfill loses no call while two versions serve', async () => {

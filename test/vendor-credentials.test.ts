@@ -1,8 +1,6 @@
 // Several credentials of one vendor: calls are shared by weight, what befalls one is nothing to the others, and what
 // one made is read by that one.
 
-import assert from 'node:assert/strict'
-import { after, beforeEach, test } from 'node:test'
 import type { Page } from '../src/kernel/view.ts'
 import { realWorld } from '../src/kernel/world.ts'
 import type { UsageDetail } from '../src/ledger/views.ts'
@@ -10,8 +8,7 @@ import type { VendorCredentialView, VendorView } from '../src/operator/views.ts'
 import { commandLineOf } from './command-line.ts'
 import { BY, jsonOf, OPERATOR_TOKEN, testGateway } from './gateway.ts'
 import { type KeyedVendor, startKeyedVendor, WORKS } from './keyed-vendor.ts'
-import { pluck } from './lists.ts'
-import { above, until } from './until.ts'
+import { above, after, assert, beforeEach, pluck, test, until } from './kit.ts'
 
 const [A, B, C] = ['sk-first-000000001111', 'sk-second-00000002222', 'sk-third-000000003333'] as const
 let text: KeyedVendor

@@ -1,6 +1,4 @@
 // A vendor is changed, renamed and taken out of the catalog while calls go on, and says why calls failed there.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import type { CatalogInput } from '../src/catalog/document.ts'
 import type { Applied, VendorCheckView } from '../src/catalog/views.ts'
 import type { UnbilledRow } from '../src/extensions/finance/margins/views.ts'
@@ -8,8 +6,7 @@ import { idAtTime } from '../src/kernel/world.ts'
 import type { VendorError } from '../src/reports/views.ts'
 import type { VendorHistory } from '../src/routing/views.ts'
 import { testGateway } from './gateway.ts'
-import { pluck } from './lists.ts'
-import { listen, started } from './started.ts'
+import { assert, listen, pluck, started, test } from './kit.ts'
 
 const heard: string[] = []
 const server = started(() =>

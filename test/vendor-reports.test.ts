@@ -1,12 +1,10 @@
 // Vendors' reports against what was recorded: every planted discrepancy is found, by day, model and credential, with
 // the calls behind it.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import type { ComparedCall, ComparedLine, ReportView } from '../src/extensions/finance/views.ts'
 import type { Page } from '../src/kernel/view.ts'
 import { idAtTime } from '../src/kernel/world.ts'
 import { startGateway } from './gateway.ts'
-import { listen, started } from './started.ts'
+import { assert, listen, started, test } from './kit.ts'
 
 const DAY = '2026-02-03'
 const NEXT = '2026-02-04'

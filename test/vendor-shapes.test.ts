@@ -1,10 +1,9 @@
 // Shapes of real vendors' answers that once broke something, written by hand: small, and read in every format.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import catalog from '../src/catalog/default.json' with { type: 'json' }
 import { checkDocument } from '../src/catalog/document.ts'
 import { CLIENT_FORMATS, type ClientFormatName } from '../src/meter/kind.ts'
 import { FORMATS } from './formats.ts'
+import { assert, test } from './kit.ts'
 import { eventsOf, saidBy } from './long/said.ts'
 import { openPair, replay, UID } from './text-replay.ts'
 

@@ -1,9 +1,7 @@
 // The test of a vendor, without a gateway around it: faults of certificates by a real TLS server, and what is asked of
 // vendors whose least call is not small.
-import assert from 'node:assert/strict'
 import type { RequestListener } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
-import { after, test } from 'node:test'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { startSandbox } from '../sandbox/server.ts'
 import { Fault } from '../src/kernel/fault.ts'
@@ -12,8 +10,7 @@ import type { ProtocolName } from '../src/meter/kind.ts'
 import { testVendor } from '../src/routing/vendor-test.ts'
 import { createUpstream } from '../src/upstream/exchange.ts'
 import { makeAuthority, makeCertificate } from './certificate.ts'
-import { pluck } from './lists.ts'
-import { listen } from './started.ts'
+import { after, assert, listen, pluck, test } from './kit.ts'
 
 const upstream = createUpstream({ world })
 const closers: { close(): unknown }[] = [upstream]

@@ -1,10 +1,8 @@
 // The verification of the ledger as an operator meets it: begun through the API, seen there and in the metrics.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import type { VerificationState } from '../src/ledger/views.ts'
 import { testGateway } from './gateway.ts'
+import { assert, test, until } from './kit.ts'
 import { verified } from './operator-server.ts'
-import { until } from './until.ts'
 
 const g = testGateway()
 

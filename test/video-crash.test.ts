@@ -1,16 +1,12 @@
 // Real gateway processes, killed in the middle of everything: no job is lost, none is made twice, every credit is
 // accounted.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import pg from 'pg'
 import { realWorld } from '../src/kernel/world.ts'
 import { verifyLedger } from '../src/reports/verify/verify.ts'
 import { testServer } from './database.ts'
 import { startTestEngine } from './job-engine.ts'
 import { killable } from './killable.ts'
-import { atOnce } from './lists.ts'
-import { started, temporary } from './started.ts'
-import { above, until } from './until.ts'
+import { above, assert, atOnce, started, temporary, test, until } from './kit.ts'
 
 /** The vendor's clock goes forward by this: what takes it an hour takes as long as the test wants. */
 let skippedMs = 0

@@ -1,13 +1,9 @@
 // Videos and jobs through the public API, with the simulated vendor behind it.
-import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
-import { test } from 'node:test'
 import { realWorld } from '../src/kernel/world.ts'
 import { OPERATOR_TOKEN, startGateway } from './gateway.ts'
 import { startReceiver } from './job-engine.ts'
-import { atOnce, pluck, words } from './lists.ts'
-import { started } from './started.ts'
-import { until } from './until.ts'
+import { assert, atOnce, pluck, started, test, until, words } from './kit.ts'
 
 /** The vendor's clock goes forward by this. */
 let skippedMs = 0

@@ -1,6 +1,4 @@
 // What operators and the console are told by a gateway that has worked, against the views that say what they are told.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import OpenAI, { toFile } from 'openai'
 import { createAudit } from '../src/database/audit.ts'
 import { guardrails as extension } from '../src/extensions/guardrails/extension.ts'
@@ -10,10 +8,8 @@ import { realWorld } from '../src/kernel/world.ts'
 import { ADMIN_PREFIX } from '../src/operator/admin.ts'
 import { BY, OPERATOR_TOKEN, startGateway } from './gateway.ts'
 import { ISSUER } from './invoice-shapes.ts'
-import { pluck } from './lists.ts'
+import { assert, pluck, started, test, until } from './kit.ts'
 import { listResources } from './pages/operator-api.ts'
-import { started } from './started.ts'
-import { until } from './until.ts'
 
 const home = started(() => startGateway({ env: { TOLLGATE_OUTBOUND_ALLOW: '127.0.0.1:1' } }))
 // It reads every answer by its view, and throws what it found.

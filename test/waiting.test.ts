@@ -1,12 +1,9 @@
 // Callers who wait for what others hold: a cached response that is still on its way, and room for large bodies.
-import assert from 'node:assert/strict'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { connect, type Socket } from 'node:net'
-import { beforeEach, test } from 'node:test'
 import { realWorld } from '../src/kernel/world.ts'
 import { testGateway } from './gateway.ts'
-import { listen, started } from './started.ts'
-import { until } from './until.ts'
+import { assert, beforeEach, listen, started, test, until } from './kit.ts'
 
 /** For how long somebody waits for room among large bodies, and for another's answer. */
 const PATIENCE_MS = 10_000

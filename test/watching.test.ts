@@ -1,14 +1,11 @@
 // One figure for all processes: two gateways share a database, and operators see both, whichever they ask.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import type { Page } from '../src/kernel/view.ts'
 import type { LivePage, VendorView } from '../src/operator/views.ts'
 import type { HomeFigures, UsageSums } from '../src/reports/views.ts'
 import type { VendorHistory } from '../src/routing/views.ts'
 import { freshDatabase } from './database.ts'
 import { startGateway, type TestGateway } from './gateway.ts'
-import { started } from './started.ts'
-import { above, until } from './until.ts'
+import { above, assert, started, test, until } from './kit.ts'
 
 type Sold = { models: Record<string, { routes: { cost?: unknown }[]; pricing: { tiers: Record<string, string>[] } }> }
 

@@ -1,11 +1,9 @@
 // The field's own words: no page, label or error text uses a word that the glossary replaces. docs/glossary.md has the
 // words that stay.
-import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { test } from 'node:test'
 import { ADVICE, FAULTS } from '../src/kernel/fault.ts'
-import { none } from './lists.ts'
+import { assert, none, test } from './kit.ts'
 
 const ROOT = resolve(import.meta.dirname, '..')
 const textOf = (path: string) => readFileSync(join(ROOT, path), 'utf8')

@@ -1,13 +1,10 @@
 // Everything that waits: whoever has a thousand of it holds up nobody else, and where there is nothing to do the
 // database is hardly asked.
-import assert from 'node:assert/strict'
-import { after, test } from 'node:test'
 import type { Queryable } from '../src/database/database.ts'
 import { startJobs } from '../src/jobs/engine.ts'
 import { realWorld, type World } from '../src/kernel/world.ts'
 import { startReceiver, startTestEngine } from './job-engine.ts'
-import { closing, listen, started } from './started.ts'
-import { atLeast, until } from './until.ts'
+import { after, assert, atLeast, closing, listen, started, test, until } from './kit.ts'
 
 /** Longer than any test takes: who waits for a vendor that is silent waits for as long as it likes. */
 const SILENT_MS = 300_000

@@ -1,20 +1,17 @@
 // Several processes on one port, as `TOLLGATE_WORKERS` runs them: they answer as one, a dead one is replaced, and all
 // can be replaced under load.
-import assert from 'node:assert/strict'
 import { existsSync, watch } from 'node:fs'
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { Agent, request } from 'node:http'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
 import { newId, realWorld } from '../src/kernel/world.ts'
 import { checkBooks, noHolds } from './chaos/books.ts'
 import { type GatewayProcess, keyOf, makeDataDirectory, openStore, startProcess } from './chaos/gateway-process.ts'
 import { countBy, startTraffic } from './chaos/traffic.ts'
 import { freshDatabase } from './database.ts'
 import { SECRET } from './gateway.ts'
-import { none } from './lists.ts'
-import { above, atLeast, until } from './until.ts'
+import { above, after, assert, atLeast, before, none, test, until } from './kit.ts'
 
 const WORKERS = 2
 /** Longer than a leaving process waits before it closes idle connections. */

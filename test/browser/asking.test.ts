@@ -1,16 +1,13 @@
 // What is asked from the console itself. Batches: a file is checked by its lines before anything is begun, worked off,
 // looked at, cancelled and deleted. The playground beyond its first answer: prices, errors, tools, pictures, several
 // models.
-import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
-import { before, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { paint } from '../../sandbox/picture.ts'
 import { wavFile } from '../../sandbox/wav.ts'
 import { guardrails as extension } from '../../src/extensions/guardrails/extension.ts'
 import { BY } from '../gateway.ts'
-import { started } from '../started.ts'
-import { until } from '../until.ts'
+import { assert, before, started, test, until } from '../kit.ts'
 import { pageOf, rowAction, startConsole } from './console.ts'
 import { EXACT, enter, FIRST, goTo, inDialog, pick, press, see, seeRow, sight, steps, touch } from './steps.ts'
 

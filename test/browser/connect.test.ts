@@ -1,15 +1,11 @@
 // A vendor that the gateway has never seen, connected and used by somebody with a mouse: few clicks, one paste, no
 // JSON.
-import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { startSandbox } from '../../sandbox/server.ts'
 import type { CatalogInput } from '../../src/catalog/document.ts'
 import { realWorld } from '../../src/kernel/world.ts'
 import { BY } from '../gateway.ts'
-import { pluck } from '../lists.ts'
-import { started } from '../started.ts'
-import { until } from '../until.ts'
+import { assert, before, pluck, started, test, until } from '../kit.ts'
 import { applyChange, pageOf, rowAction, startConsole } from './console.ts'
 import { EXACT, enter, FIRST, goTo, hit, inDialog, pick, press, see, sight, steps, tick } from './steps.ts'
 

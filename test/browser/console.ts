@@ -2,8 +2,7 @@
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
 import { buildConsole } from '../../console/build.ts'
 import { startGateway, type TestGateway } from '../gateway.ts'
-import { none } from '../lists.ts'
-import { started } from '../started.ts'
+import { none, started } from '../kit.ts'
 import { type Accessibility, readAxe } from './axe.ts'
 import { launchChromium } from './chromium.ts'
 

@@ -1,12 +1,10 @@
 // The first day with the console, in a real browser against a real gateway: from the printed link to a revoked key.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import { clip, RATIOS } from '../../sandbox/media.ts'
 import { paint } from '../../sandbox/picture.ts'
 import { formatCredits } from '../../src/kernel/credits.ts'
 import { firstMinute } from '../../src/process/serve.ts'
 import { BY, OPERATOR_TOKEN, SECRET } from '../gateway.ts'
-import { started } from '../started.ts'
+import { assert, started, test } from '../kit.ts'
 import { PASSWORD, pageOf, rowAction, startConsole } from './console.ts'
 import { videoLoaded } from './pages.ts'
 import { EXACT, enter, FIRST, goTo, inDialog, pick, press, see, seeRow, sight, steps, tick } from './steps.ts'

@@ -1,11 +1,8 @@
 // Every form of the console says at the field what is wrong: what is missing, before anything is sent, and what the
 // server refuses. What forms send the test itself refuses, in the server's words, so that nothing is changed by what is
 // pressed here.
-import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
 import type { Locator, Route } from 'playwright-core'
-import { runs } from '../runs.ts'
-import { started } from '../started.ts'
+import { assert, before, runs, started, test } from '../kit.ts'
 import { pageOf, startConsole } from './console.ts'
 import { pagesOf, settled } from './pages.ts'
 import { askInBatch } from './seed.ts'

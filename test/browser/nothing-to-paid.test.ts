@@ -1,16 +1,12 @@
 // From nothing to paid in one sitting, on the pages that people use: sign up, confirm by the mail that arrived, pay,
 // see the credits, make a call, read the statement, get the invoice; by Stripe, and by a payment provider that only
 // sends signed webhooks.
-import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import { before, test } from 'node:test'
 import { sales } from '../../src/extensions/sales/extension.ts'
+import { assert, before, FULL, started, test, until } from '../kit.ts'
 import { startMailServer } from '../mail-server.ts'
-import { FULL } from '../runs.ts'
-import { started } from '../started.ts'
 import { STRIPE_KEY, STRIPE_SECRET, startStripe } from '../stripe-server.ts'
-import { until } from '../until.ts'
 import { PASSWORD, startConsole, type Visitor } from './console.ts'
 import { EXACT, enter, FIRST, goTo, inDialog, press, see, seeRow, select, sight, steps, tick } from './steps.ts'
 

@@ -1,9 +1,6 @@
 // Every page as somebody sees it who needs contrast, a keyboard or a small screen; and how much the first one weighs.
-import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
 import { type Permission, RIGHTS, roleMay } from '../../src/identity/roles.ts'
-import { runs } from '../runs.ts'
-import { started } from '../started.ts'
+import { assert, before, runs, started, test } from '../kit.ts'
 import { PASSWORD, startConsole, type Visitor } from './console.ts'
 import { DOORS, pagesOf, setTheme, settled } from './pages.ts'
 import { askInBatch } from './seed.ts'

@@ -1,10 +1,7 @@
 // Who sees what: members and other accounts, sessions that ended, and text that would like to be a script.
-import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
 import { BY } from '../gateway.ts'
-import { pluck } from '../lists.ts'
+import { assert, before, pluck, started, test } from '../kit.ts'
 import { startNameServer } from '../name-server.ts'
-import { started } from '../started.ts'
 import { PASSWORD, pageOf, startConsole, type Visitor } from './console.ts'
 import { EXACT, enter, inDialog, press, see, sight, steps } from './steps.ts'
 

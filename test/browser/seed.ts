@@ -1,7 +1,6 @@
 // Accounts, keys and calls such as a small company makes, so that pictures of the console show something.
 import OpenAI, { toFile } from 'openai'
-import { atOnce } from '../lists.ts'
-import { until } from '../until.ts'
+import { atOnce, until } from '../kit.ts'
 import type { TestConsole } from './console.ts'
 
 const BY = { actor: 'op@example.com', ip: '127.0.0.1', requestId: null }

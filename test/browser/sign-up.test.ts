@@ -1,9 +1,6 @@
 // A reseller's gateway from the console: branding, sign-up, the mail that arrives, one's own account, and leaving.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { assert, started, test, until } from '../kit.ts'
 import { startMailServer } from '../mail-server.ts'
-import { started } from '../started.ts'
-import { until } from '../until.ts'
 import { PASSWORD, pageOf, startConsole } from './console.ts'
 import { setTheme } from './pages.ts'
 import { EXACT, enter, FIRST, goTo, press, see, select, sight, steps, tick } from './steps.ts'

@@ -1,12 +1,9 @@
 // What an owner does for agents in the console: settings of a team, programs that people signed in, and what an agent
 // proposed.
-import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
 import type { TeamView } from '../../src/admission/views.ts'
 import type { BudgetView } from '../../src/ledger/views.ts'
 import { deviceProgram } from '../device-program.ts'
-import { pluck } from '../lists.ts'
-import { started } from '../started.ts'
+import { assert, before, pluck, started, test } from '../kit.ts'
 import { pageOf, startConsole } from './console.ts'
 import { EXACT, enter, FIRST, inDialog, pick, press, see, select, sight, steps } from './steps.ts'
 

@@ -1,10 +1,8 @@
 // What an account's manager comes for: teams with projects and keys, a budget that holds, what is left of it, and who
 // spent what.
 
-import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
 import { textOf } from '../gateway.ts'
-import { started } from '../started.ts'
+import { assert, before, started, test } from '../kit.ts'
 import { pageOf, startConsole } from './console.ts'
 import { EXACT, enter, FIRST, inDialog, pick, press, steps } from './steps.ts'
 

@@ -1,13 +1,10 @@
 // What people ask of calls: which were slow, what is behind a figure; and that lists, totals, charts and files say the
 // same.
-import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
-import { test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { idAtTime } from '../../src/kernel/world.ts'
 import { BY } from '../gateway.ts'
-import { started } from '../started.ts'
-import { until } from '../until.ts'
+import { assert, started, test, until } from '../kit.ts'
 import { addFilter, pageOf, startConsole } from './console.ts'
 import { settled } from './pages.ts'
 import { enter, inDialog, press, steps } from './steps.ts'

@@ -1,13 +1,10 @@
 // The tasks that people come for, each done from the first page of its place, with its clicks counted: at most four,
 // and one form. A form is what is filled in and pressed on one page or in one dialog, up to the button that sends it.
-import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
 import type { Locator, Page } from 'playwright-core'
 import { fixtureText } from '../fixture.ts'
 import { BY } from '../gateway.ts'
+import { assert, before, started, test, until } from '../kit.ts'
 import { text as said, startForeignServer } from '../mcp/foreign-server.ts'
-import { started } from '../started.ts'
-import { until } from '../until.ts'
 import { addPasskeyDevice, PASSWORD, startConsole, type Visitor } from './console.ts'
 
 const CLICKS_MAX = 4

@@ -1,8 +1,6 @@
 // What people come to the documentation for: from its first page to code that runs, and a call from the page itself.
-import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
+import { assert, before, started, test } from '../kit.ts'
 import { runProgram } from '../sdk/cache.ts'
-import { started } from '../started.ts'
 import { pageOf, startConsole } from './console.ts'
 import { DOCS_PAGES, setTheme } from './pages.ts'
 import { EXACT, enter, FIRST, goTo, press, sight, steps } from './steps.ts'

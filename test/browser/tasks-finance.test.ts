@@ -1,15 +1,12 @@
 // What finance and account managers come for: statements of a month, margins, what a credit is worth; and to suspend
 // and close an account.
 
-import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { json } from 'node:stream/consumers'
-import { before, test } from 'node:test'
 import { monthName } from '../../src/reports/balance-sentence.ts'
 import { BY, textOf } from '../gateway.ts'
+import { assert, before, listen, started, test, until } from '../kit.ts'
 import { past } from '../past.ts'
-import { listen, started } from '../started.ts'
-import { until } from '../until.ts'
 import { PASSWORD, pageOf, startConsole } from './console.ts'
 import { EXACT, enter, FIRST, goTo, inDialog, press, see, seeRow, select, sight, steps, touch } from './steps.ts'
 

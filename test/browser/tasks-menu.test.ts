@@ -1,11 +1,8 @@
 // Getting about in the console: two places, their menus, the finder, and a page that comes back by itself.
-import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
 import { startProxy } from '../chaos/proxy.ts'
 import { freshDatabase } from '../database.ts'
 import { BY } from '../gateway.ts'
-import { none, pluck } from '../lists.ts'
-import { started } from '../started.ts'
+import { assert, before, none, pluck, started, test } from '../kit.ts'
 import { pageOf, startConsole, type Visitor } from './console.ts'
 import { enter, inDialog, press, see, steps } from './steps.ts'
 

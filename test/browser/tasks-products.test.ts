@@ -1,11 +1,9 @@
 // What an operator does to sell an API: a pasted document becomes an endpoint that is paid for, documented and a tool.
-import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
 import { fixtureText } from '../fixture.ts'
 import { BY } from '../gateway.ts'
+import { after, assert, before, listen, started, test } from '../kit.ts'
 import { connect } from '../mcp/client.ts'
 import { startForeignServer, text } from '../mcp/foreign-server.ts'
-import { listen, started } from '../started.ts'
 import { pageOf, startConsole } from './console.ts'
 import { EXACT, enter, FIRST, goTo, press, see, select, sight, steps } from './steps.ts'
 

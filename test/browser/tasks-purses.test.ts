@@ -1,10 +1,8 @@
 // What a reseller does in the console: a purse for a customer, credits, prices, what the customer's call cost, and a
 // token for an app.
-import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
-import { before, test } from 'node:test'
 import type { NewKey } from '../../src/admission/views.ts'
-import { listen, started } from '../started.ts'
+import { assert, before, listen, started, test } from '../kit.ts'
 import { pageOf, startConsole } from './console.ts'
 import { EXACT, enter, FIRST, inDialog, pick, press, see, select, sight, steps, tick } from './steps.ts'
 

@@ -1,13 +1,10 @@
 // What an operator does with vendors, and an owner with keys: each task by its clicks.
 
-import assert from 'node:assert/strict'
 import { text } from 'node:stream/consumers'
-import { before, test } from 'node:test'
 import type { CatalogInput } from '../../src/catalog/document.ts'
 import { openedAlerts } from '../alerts.ts'
 import { BY } from '../gateway.ts'
-import { listen, started } from '../started.ts'
-import { until } from '../until.ts'
+import { assert, before, listen, started, test, until } from '../kit.ts'
 import { applyChange, pageOf, startConsole } from './console.ts'
 import { EXACT, enter, FIRST, goTo, hit, press, see, select, sight, steps, tick, touch } from './steps.ts'
 

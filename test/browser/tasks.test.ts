@@ -1,13 +1,10 @@
 // What people come to the console for, and what it must not get wrong on the way: each answer within three clicks, and
 // sentences that somebody acts on say what is.
-import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { idAtTime } from '../../src/kernel/world.ts'
 import { openedAlerts } from '../alerts.ts'
 import { BY, OPERATOR_TOKEN } from '../gateway.ts'
-import { started } from '../started.ts'
-import { until } from '../until.ts'
+import { assert, before, started, test, until } from '../kit.ts'
 import { addFilter, pageOf, startConsole } from './console.ts'
 import {
   EXACT,

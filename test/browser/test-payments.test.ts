@@ -1,11 +1,9 @@
 // A newcomer tries selling on a fresh gateway, without a payment provider and without a script: sells a pack, is a
 // customer, pays, gets the invoice.
-import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
-import { test } from 'node:test'
 import type { Page } from 'playwright-core'
+import { assert, started, test } from '../kit.ts'
 import { startMailServer } from '../mail-server.ts'
-import { started } from '../started.ts'
 import { PASSWORD, startConsole } from './console.ts'
 import { EXACT, enter, goTo, press, see, seeRow, select, sight, steps, tick } from './steps.ts'
 

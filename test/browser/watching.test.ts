@@ -1,12 +1,8 @@
 // What people are told without asking, and what they watch: alerts, live calls, vendors, the operator's home.
 
-import assert from 'node:assert/strict'
 import { text } from 'node:stream/consumers'
-import { before, test } from 'node:test'
 import { openedAlerts } from '../alerts.ts'
-import { atOnce } from '../lists.ts'
-import { listen, started } from '../started.ts'
-import { above, until } from '../until.ts'
+import { above, assert, atOnce, before, listen, started, test, until } from '../kit.ts'
 import { addFilter, PASSWORD, pageOf, startConsole, type TestConsole, type Visitor } from './console.ts'
 import { setTheme } from './pages.ts'
 import { EXACT, enter, FIRST, goTo, hit, inDialog, press, see, seeRow, select, sight, steps, touch } from './steps.ts'

@@ -1,8 +1,6 @@
 // Why a call failed, as an operator finds it.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import { BY } from '../gateway.ts'
-import { started } from '../started.ts'
+import { assert, started, test } from '../kit.ts'
 import { startConsole } from './console.ts'
 
 const home = started(() =>

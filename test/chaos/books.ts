@@ -1,10 +1,8 @@
 // What must be true of the store after every fault: everything that was acknowledged is there, and the ledger adds up.
-import assert from 'node:assert/strict'
 import { storedCatalogs } from '../../src/catalog/store.ts'
 import type { Database } from '../../src/database/database.ts'
 import { verifyLedger } from '../../src/reports/verify/verify.ts'
-import { runs } from '../runs.ts'
-import { until } from '../until.ts'
+import { assert, runs, until } from '../kit.ts'
 import type { Told } from './traffic.ts'
 
 /** A sweep, and another, on a machine of its own. */

@@ -1,13 +1,9 @@
 // F38, F39, F42: keys that are revoked under load, clocks that jump, bursts beyond a limit.
-import assert from 'node:assert/strict'
-import { afterEach, test } from 'node:test'
 import { realWorld, type World } from '../../src/kernel/world.ts'
 import { freshDatabase } from '../database.ts'
 import { count, post } from '../faults/raw-client.ts'
 import { BY, startGateway, type TestGateway, textOf } from '../gateway.ts'
-import { FULL, runs } from '../runs.ts'
-import { started } from '../started.ts'
-import { above, until } from '../until.ts'
+import { above, afterEach, assert, FULL, runs, started, test, until } from '../kit.ts'
 
 /** The bounds of a machine of its own. */
 const LOCAL_MS_MAX = FULL ? 100 : 2_000

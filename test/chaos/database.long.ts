@@ -1,17 +1,13 @@
 // F24, F25, F26, F27: a database that is away, slow, cut off in the middle of a commit.
 
-import assert from 'node:assert/strict'
-import { after, afterEach, before, test } from 'node:test'
 import { type Database, openDatabase } from '../../src/database/database.ts'
 import { newId, realWorld } from '../../src/kernel/world.ts'
 import { createLedger } from '../../src/ledger/ledger.ts'
 import { type FreshDatabase, freshDatabase } from '../database.ts'
 import { count, each, post } from '../faults/raw-client.ts'
 import { SECRET, startGateway, type TestGateway } from '../gateway.ts'
-import { FULL, runs } from '../runs.ts'
+import { above, after, afterEach, assert, before, FULL, freePort, runs, test, until } from '../kit.ts'
 import { release, settlement } from '../settlement.ts'
-import { freePort } from '../started.ts'
-import { above, until } from '../until.ts'
 import { checkBooks, noHolds } from './books.ts'
 import { makeDataDirectory, startProcess } from './gateway-process.ts'
 import { type ChaosProxy, startProxy } from './proxy.ts'

@@ -1,16 +1,11 @@
 // A primary that vanishes silently under load, and a synchronous standby that is promoted: nothing that was
 // acknowledged is lost, and calls go on soon after the promotion.
-import assert from 'node:assert/strict'
 import { join } from 'node:path'
-import { test } from 'node:test'
 import { storedCatalogs } from '../../src/catalog/store.ts'
 import { openDatabase } from '../../src/database/database.ts'
 import { verifyLedger } from '../../src/reports/verify/verify.ts'
 import { SECRET } from '../gateway.ts'
-import { atOnce } from '../lists.ts'
-import { FULL, runs } from '../runs.ts'
-import { closing } from '../started.ts'
-import { above, until } from '../until.ts'
+import { above, assert, atOnce, closing, FULL, runs, test, until } from '../kit.ts'
 import { checkBooks, noHolds } from './books.ts'
 import { type GatewayProcess, keyOf, makeDataDirectory, startProcess } from './gateway-process.ts'
 import { startPair } from './pair.ts'

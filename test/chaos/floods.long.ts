@@ -1,12 +1,9 @@
 // F14, F41, F43 and overload: too many connections, too many bytes, too many logins, too many calls. The overload runs
 // with the settings that are shipped; the others do not refuse for the lag of a machine that runs many tests at once.
-import assert from 'node:assert/strict'
 import { connect, type Socket } from 'node:net'
-import { after, before, test } from 'node:test'
 import { newId, realWorld } from '../../src/kernel/world.ts'
 import { count, each } from '../faults/raw-client.ts'
-import { FULL, runs } from '../runs.ts'
-import { above, atLeast, until } from '../until.ts'
+import { above, after, assert, atLeast, before, FULL, runs, test, until } from '../kit.ts'
 import { checkBooks, noHolds } from './books.ts'
 import { type GatewayProcess, keyOf, makeDataDirectory, openStore, startProcess } from './gateway-process.ts'
 import { measureOverload } from './overload.ts'

@@ -1,13 +1,11 @@
 // A standby that lagged when it was promoted has holds and leases of calls that have ended.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import { openDatabase } from '../../src/database/database.ts'
 import { migrate } from '../../src/database/migrate.ts'
 import { newId, realWorld } from '../../src/kernel/world.ts'
 import { createLedger } from '../../src/ledger/ledger.ts'
 import { WAIT_FACTOR } from '../database.ts'
+import { assert, test, until } from '../kit.ts'
 import { settlement } from '../settlement.ts'
-import { until } from '../until.ts'
 import { startPair } from './pair.ts'
 
 test('what a promoted standby that lagged still holds of ended calls is free at the next look, and what runs stays held', async (t) => {

@@ -1,11 +1,8 @@
 // The recipe for high availability, run: Patroni loses its leader under load.
-import assert from 'node:assert/strict'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
 import { openDatabase } from '../../src/database/database.ts'
 import { SECRET } from '../gateway.ts'
-import { FULL, runs } from '../runs.ts'
-import { above, until } from '../until.ts'
+import { above, assert, FULL, runs, type TestContext, test, until } from '../kit.ts'
 import { checkBooks, noHolds } from './books.ts'
 import { type GatewayProcess, keyOf, makeDataDirectory, startProcess } from './gateway-process.ts'
 import { findPrograms, type Programs, startCluster } from './patroni.ts'

@@ -7,8 +7,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import type pg from 'pg'
 import { family } from '../../bench/process.ts'
-import { atOnce } from '../lists.ts'
-import { until } from '../until.ts'
+import { atOnce, until } from '../kit.ts'
 
 const RECIPE = resolve(import.meta.dirname, '..', '..', 'deploy', 'high-availability', 'patroni.yaml')
 /** The fix that keeps a leader from overwriting another's key came with this version. */

@@ -1,11 +1,9 @@
 // Brings about each trouble while callers of several accounts go on, and looks afterwards: nothing lost, nothing paid
 // twice, nothing held, and nobody stopped by what befell another account.
-import assert from 'node:assert/strict'
 import { cpus, loadavg } from 'node:os'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { parseCredits } from '../../src/kernel/credits.ts'
-import { closing } from '../started.ts'
-import { until } from '../until.ts'
+import { assert, closing, until } from '../kit.ts'
 import { checkBooks, noHolds } from './books.ts'
 import { MIX } from './cluster.ts'
 import { today, writePart } from './report.ts'

@@ -1,10 +1,9 @@
 // `npm run soak -- --minutes 60 [--at-once 30 | --per-second 60]`: mixed traffic for a long time; memory, open files
 // and latency must stay flat.
-import assert from 'node:assert/strict'
 import { readdir, readFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
 import { newId, realWorld } from '../../src/kernel/world.ts'
-import { atLeast, until } from '../until.ts'
+import { assert, atLeast, until } from '../kit.ts'
 import { checkBooks, noHolds } from './books.ts'
 import { keyOf, makeDataDirectory, openStore, startProcess } from './gateway-process.ts'
 import { today, writePart } from './report.ts'

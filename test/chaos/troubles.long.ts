@@ -1,12 +1,9 @@
 // The short form of `npm run chaos -- troubles`: two gateways on one Postgres, and what befalls a database in a few
 // seconds.
-import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
 import { type Database, openDatabase } from '../../src/database/database.ts'
 import { type FreshDatabase, freshDatabase } from '../database.ts'
 import { startGateway, type TestGateway } from '../gateway.ts'
-import { runs } from '../runs.ts'
-import { until } from '../until.ts'
+import { after, assert, before, runs, test, until } from '../kit.ts'
 import { checkBooks, noHolds } from './books.ts'
 import { type ChaosProxy, startProxy } from './proxy.ts'
 import { DIRECT } from './scene.ts'

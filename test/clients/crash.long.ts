@@ -1,13 +1,10 @@
 // A gateway that is killed in the middle of paid POSTs, with both clients waiting: each gets one result, and pays once.
 
-import assert from 'node:assert/strict'
 import { dirname, join, resolve } from 'node:path'
-import { test } from 'node:test'
 import { Tollgate } from '../../clients/typescript/src/index.ts'
 import { makeDataDirectory, openStore, startProcess } from '../chaos/gateway-process.ts'
+import { assert, freePort, test, until } from '../kit.ts'
 import { pythonWith, runProgram } from '../sdk/cache.ts'
-import { freePort } from '../started.ts'
-import { until } from '../until.ts'
 
 const ROOT = resolve(import.meta.dirname, '..', '..')
 const KEY = /tg_live_\w{38}/

@@ -1,13 +1,11 @@
 // The package for TypeScript as it is published: what it compiles to, its size, other runtimes, and what it lets nobody
 // write.
-import assert from 'node:assert/strict'
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { arch, platform, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { after, before, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { testGateway } from '../gateway.ts'
-import { FULL } from '../runs.ts'
+import { after, assert, before, FULL, test } from '../kit.ts'
 import { npmPackages, runProgram } from '../sdk/cache.ts'
 import { consoleSnippets, RUN } from './console-snippets.ts'
 import { examplesIn, WEBHOOK_SECRET, webhookRequest } from './examples.ts'

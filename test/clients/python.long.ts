@@ -1,12 +1,10 @@
 // The client for Python: its whole surface against the real gateway, its types, and the examples of its guide.
-import assert from 'node:assert/strict'
 import { cp, mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
-import { before, type TestContext, test } from 'node:test'
 import { startGateway } from '../gateway.ts'
 import { ISSUER } from '../invoice-shapes.ts'
+import { assert, before, started, type TestContext, temporary, test } from '../kit.ts'
 import { pythonWith, runProgram } from '../sdk/cache.ts'
-import { started, temporary } from '../started.ts'
 import { consoleSnippets, RUN } from './console-snippets.ts'
 import { examplesIn, WEBHOOK_SECRET, webhookRequest } from './examples.ts'
 

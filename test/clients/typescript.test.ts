@@ -1,11 +1,9 @@
 // The client for TypeScript: its whole surface against the real gateway, what it refuses to compile, and how large it
 // is.
-import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
 import {
   AuthenticationError,
   ConnectionError,
@@ -23,10 +21,8 @@ import {
 import { camel } from '../../src/extensions/docs/reference.ts'
 import { testGateway } from '../gateway.ts'
 import { ISSUER } from '../invoice-shapes.ts'
-import { pluck } from '../lists.ts'
+import { above, after, assert, before, type Listening, listen, pluck, test, until } from '../kit.ts'
 import { PICTURE } from '../picture.ts'
-import { type Listening, listen } from '../started.ts'
-import { above, until } from '../until.ts'
 import { METHODS } from './surface.ts'
 
 let account: { id: string; key: string }

@@ -1,11 +1,7 @@
 // F36, F37, F46: trying again, asking again, and vendors that send us elsewhere.
 
-import assert from 'node:assert/strict'
-import { afterEach, beforeEach, test } from 'node:test'
 import { textOf } from '../gateway.ts'
-import { runs } from '../runs.ts'
-import { listen, started } from '../started.ts'
-import { above, until } from '../until.ts'
+import { above, afterEach, assert, beforeEach, listen, runs, started, test, until } from '../kit.ts'
 import {
   CHAT_PATH,
   type ChatVendor,

@@ -1,10 +1,7 @@
 // F60: one tenant makes a vendor fail, and the others do not notice. And what a trace tells of the attempts.
-import assert from 'node:assert/strict'
-import { after, test } from 'node:test'
 import { realWorld } from '../../src/kernel/world.ts'
 import { startReceiver } from '../job-engine.ts'
-import { started } from '../started.ts'
-import { until } from '../until.ts'
+import { after, assert, started, test, until } from '../kit.ts'
 import {
   CHAT_PATH,
   type ChatVendor,

@@ -1,10 +1,6 @@
 // F7, F8, F9, F10: vendors' answers that are cut, sliced, no text at all, or without end.
-import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { afterEach, test } from 'node:test'
-import { runs } from '../runs.ts'
-import { started } from '../started.ts'
-import { until } from '../until.ts'
+import { afterEach, assert, runs, started, test, until } from '../kit.ts'
 import {
   chatBody,
   chunk,

@@ -1,13 +1,10 @@
 // F61: a vendor that repeats our credential, addresses of its house and the caller's prompt, in every spelling and at
 // every door. Nothing of it may reach a caller, a log line, a trace, a row or a webhook.
-import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
 import type { CatalogInput } from '../../src/catalog/document.ts'
 import type { Log } from '../../src/kernel/log.ts'
 import { startGateway, type TestGateway } from '../gateway.ts'
 import { startReceiver } from '../job-engine.ts'
-import { started } from '../started.ts'
-import { above, until } from '../until.ts'
+import { above, after, assert, before, started, test, until } from '../kit.ts'
 import { HEADER, HOUSE, KEYS, PROMPT, secretIn, spellings } from './canary.ts'
 import { chunk, event, STREAM_HEADERS, startVendor, type VendorCall } from './chat-vendor.ts'
 

@@ -1,13 +1,10 @@
 // A response in the background that is cancelled: its vendor is cut off at once, what it made is charged, and what is
 // charged is shown.
-import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
 import { CLIENT_FORMATS, type ClientFormatName } from '../../src/meter/kind.ts'
 import { type FreshDatabase, freshDatabase } from '../database.ts'
 import { parted } from '../formats.ts'
 import { startGateway, type TestGateway } from '../gateway.ts'
-import { pluck } from '../lists.ts'
-import { until } from '../until.ts'
+import { after, assert, before, pluck, test, until } from '../kit.ts'
 import { type ChatVendor, chunk, STREAM_HEADERS, startVendor } from './chat-vendor.ts'
 
 const PARTIAL = 'Once upon a time there was '

@@ -1,12 +1,10 @@
 // A vendor's fault reaches the caller as such, also where the next route speaks a format that cannot carry the request.
-import assert from 'node:assert/strict'
-import { afterEach, beforeEach, test } from 'node:test'
 import { recordVendorObjects } from '../../src/admission/vendor-objects.ts'
 import type { CatalogInput } from '../../src/catalog/document.ts'
 import { CLIENT_FORMATS, type ClientFormatName } from '../../src/meter/kind.ts'
 import { FORMATS, PAIRS } from '../formats.ts'
 import { startGateway, textOf } from '../gateway.ts'
-import { started } from '../started.ts'
+import { afterEach, assert, beforeEach, started, test } from '../kit.ts'
 import { fixture } from '../text-replay.ts'
 import { type ChatVendor, faultModel, startVendor } from './chat-vendor.ts'
 

@@ -1,8 +1,6 @@
 // F63: input that is not in the body. What a vendor keeps, fetches or runs is held for beforehand and charged as
 // reported, up to the model's context; a report beyond that is charged as far as the hold covers it, marked, and never
 // silent.
-import assert from 'node:assert/strict'
-import { afterEach, test } from 'node:test'
 import fc from 'fast-check'
 import { recordVendorObjects } from '../../src/admission/vendor-objects.ts'
 import type { CatalogInput } from '../../src/catalog/document.ts'
@@ -10,7 +8,7 @@ import { type Log, silentLog } from '../../src/kernel/log.ts'
 import { CLIENT_FORMATS, type ClientFormatName } from '../../src/meter/kind.ts'
 import { FORMATS, formatOf } from '../formats.ts'
 import { type Call, startGateway, textOf } from '../gateway.ts'
-import { started } from '../started.ts'
+import { afterEach, assert, started, test } from '../kit.ts'
 import { faultModel, MODEL, STREAM_HEADERS, startVendor } from './chat-vendor.ts'
 import { each, post } from './raw-client.ts'
 

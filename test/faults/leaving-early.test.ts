@@ -1,12 +1,9 @@
 // F71: leaving early is not cheaper than the work. Where the vendor tells only at the end what it bills, it is heard
 // after its caller has left.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import { CLIENT_FORMATS, type ClientFormatName } from '../../src/meter/kind.ts'
 import { chatChunk, event, FORMATS, parted, requestTo } from '../formats.ts'
 import { startGateway } from '../gateway.ts'
-import { started } from '../started.ts'
-import { above, until } from '../until.ts'
+import { above, assert, started, test, until } from '../kit.ts'
 import { STREAM_HEADERS, startVendor } from './chat-vendor.ts'
 import { post } from './raw-client.ts'
 

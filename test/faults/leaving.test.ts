@@ -1,14 +1,10 @@
 // F1, F2, F3: callers who leave. Each call is settled once, by the table of endings, and its vendor is let go within 1
 // s.
-import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { afterEach, test } from 'node:test'
 import { silentLog } from '../../src/kernel/log.ts'
 import type { TestGateway } from '../gateway.ts'
-import { FULL, runs } from '../runs.ts'
-import { started } from '../started.ts'
-import { above, not, until } from '../until.ts'
+import { above, afterEach, assert, FULL, not, runs, started, test, until } from '../kit.ts'
 import {
   chatBody,
   chunk,

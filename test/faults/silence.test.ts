@@ -1,10 +1,6 @@
 // F4, F5, F6: vendors that fall silent. The deadlines of the catalog hold within 500 ms, and silence costs nothing.
-import assert from 'node:assert/strict'
-import { afterEach, test } from 'node:test'
 import { startProxy } from '../chaos/proxy.ts'
-import { FULL } from '../runs.ts'
-import { started } from '../started.ts'
-import { until } from '../until.ts'
+import { afterEach, assert, FULL, started, test, until } from '../kit.ts'
 import {
   chatBody,
   chunk,

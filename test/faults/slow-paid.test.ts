@@ -1,17 +1,13 @@
 // F62: callers who read so slowly that a deadline passes, or that the vendor loses patience. It is they who end the
 // call: what they were given is paid for.
-import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type IncomingMessage, request, type ServerResponse } from 'node:http'
-import { test } from 'node:test'
 import type { CatalogInput } from '../../src/catalog/document.ts'
 import { realWorld, type World } from '../../src/kernel/world.ts'
 import { CLIENT_FORMATS } from '../../src/meter/kind.ts'
 import { FORMATS } from '../formats.ts'
 import { type Call, startGateway, type TestGateway } from '../gateway.ts'
-import { runs } from '../runs.ts'
-import { started } from '../started.ts'
-import { pause, until } from '../until.ts'
+import { assert, pause, runs, started, test, until } from '../kit.ts'
 import {
   type ChatVendor,
   chunk,

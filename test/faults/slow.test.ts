@@ -1,9 +1,5 @@
 // F12: callers who do not read. Their streams hold the vendor back instead of filling the memory, and end.
-import assert from 'node:assert/strict'
-import { afterEach, test } from 'node:test'
-import { runs } from '../runs.ts'
-import { started } from '../started.ts'
-import { pause, until } from '../until.ts'
+import { afterEach, assert, pause, runs, started, test, until } from '../kit.ts'
 import {
   chatBody,
   chunk,

@@ -1,14 +1,11 @@
 // F11: vendors that report nonsense. A charge is never negative, never more than the call can have used, and what is
 // wrong is said in the log.
 
-import assert from 'node:assert/strict'
-import { afterEach, test } from 'node:test'
 import fc from 'fast-check'
 import { type Log, silentLog } from '../../src/kernel/log.ts'
 import type { Call } from '../gateway.ts'
 import { textOf } from '../gateway.ts'
-import { runs } from '../runs.ts'
-import { started } from '../started.ts'
+import { afterEach, assert, runs, started, test } from '../kit.ts'
 import {
   CHAT_PATH,
   chatBody,

@@ -1,10 +1,8 @@
 // What a vendor's error is called, at every door: SDKs choose their classes by the status, frameworks by the code.
-import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
 import type { CatalogInput } from '../../src/catalog/document.ts'
 import type { Log } from '../../src/kernel/log.ts'
 import { testGateway } from '../gateway.ts'
-import { started } from '../started.ts'
+import { assert, before, started, test } from '../kit.ts'
 import { chunk, event, STREAM_HEADERS, startVendor, usage, wholeAnswer } from './chat-vendor.ts'
 
 let key: string

@@ -1,11 +1,8 @@
 // Why a call failed or took another way: what its page says of every attempt, and that a plain success says nothing.
-import assert from 'node:assert/strict'
-import { afterEach, beforeEach, test } from 'node:test'
 import type { Page } from '../../src/kernel/view.ts'
 import type { AttemptLog, UsageDetail, UsageView } from '../../src/ledger/views.ts'
 import { OPERATOR_TOKEN, type TestGateway, textOf } from '../gateway.ts'
-import { started } from '../started.ts'
-import { until } from '../until.ts'
+import { afterEach, assert, beforeEach, started, test, until } from '../kit.ts'
 import {
   CHAT_PATH,
   chatBody,

@@ -1,10 +1,9 @@
 // Codex and Claude Code, the programs themselves, in front of the real gateway.
-import assert from 'node:assert/strict'
 import { mkdir } from 'node:fs/promises'
 import { arch, platform } from 'node:os'
 import { join } from 'node:path'
-import { test } from 'node:test'
 import { testGateway } from '../gateway.ts'
+import { assert, test } from '../kit.ts'
 import { installed, type Ran, runProgram } from '../sdk/cache.ts'
 
 const CODEX = '@openai/codex@0.166.0'

@@ -1,12 +1,11 @@
 // From `tollgate agent` to the first answer, with the programs themselves: the person signs in by a code, and no key is
 // made or stored.
-import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { arch, platform } from 'node:os'
 import { join } from 'node:path'
-import { test } from 'node:test'
 import { testGateway } from '../gateway.ts'
+import { assert, test } from '../kit.ts'
 import { type asBrowser, joined } from '../operator-server.ts'
 import { installed, runProgram } from '../sdk/cache.ts'
 import { everyKind } from '../sdk/families.ts'

@@ -1,12 +1,11 @@
 // Claude Code, set up by the files that `tollgate agent-setup` writes and nothing else: the text model and the tools.
 // Codex so: codex-socket.long.ts.
-import assert from 'node:assert/strict'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { arch, platform } from 'node:os'
 import { dirname, join } from 'node:path'
-import { test } from 'node:test'
 import { agentSetups, modelsFor, offeredModels } from '../../src/extensions/agents/setup/programs.ts'
 import { testGateway } from '../gateway.ts'
+import { assert, test } from '../kit.ts'
 import { installed, runProgram } from '../sdk/cache.ts'
 
 const CLAUDE = '@anthropic-ai/claude-code@2.1.325'

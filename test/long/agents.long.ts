@@ -2,15 +2,14 @@
 // each with a model of every kind, and two versions of each. With TOLLGATE_TEST_UPDATE=1 what they ask is recorded for
 // the ordinary tests.
 
-import assert from 'node:assert/strict'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { arch, platform } from 'node:os'
 import { join } from 'node:path'
-import { test } from 'node:test'
 import { readConfig } from '../../src/config.ts'
 import { agentSetups } from '../../src/extensions/agents/setup/programs.ts'
 import { commandLineOf } from '../command-line.ts'
 import { testGateway } from '../gateway.ts'
+import { assert, test } from '../kit.ts'
 import { installed, pythonWith, type Ran, runProgram } from '../sdk/cache.ts'
 import { EVERY_FORMAT, EVERY_KIND, everyKind } from '../sdk/families.ts'
 import { type Passed, passing } from './passing.ts'

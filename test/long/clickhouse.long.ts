@@ -1,10 +1,8 @@
 // Debian's ClickHouse, unchanged: every report comes to the same there and in Postgres, to the millionth of a credit.
-import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
 import { type ClickHouse, literal, openClickHouse } from '../../src/extensions/warehouse/clickhouse.ts'
 import { TABLE } from '../../src/extensions/warehouse/table.ts'
 import { createWarehouse } from '../../src/extensions/warehouse/warehouse.ts'
@@ -20,8 +18,8 @@ import type { LabelSums, UsageLatency, UsageSums } from '../../src/reports/views
 import { createUpstream } from '../../src/upstream/exchange.ts'
 import { clickHouseServer } from '../clickhouse-server.ts'
 import { startGateway } from '../gateway.ts'
+import { after, assert, before, test, until } from '../kit.ts'
 import { account, database, fresh, rows } from '../ledger-part.ts'
-import { until } from '../until.ts'
 
 const DAY_MS = 86_400_000
 const TODAY = dayOfMs(realWorld.nowMs())

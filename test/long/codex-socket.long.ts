@@ -1,12 +1,10 @@
 // Codex over a WebSocket, the program itself: it warms up, sends only what is new, and falls back to HTTP by itself
 // only where it must.
-import assert from 'node:assert/strict'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { test } from 'node:test'
 import { agentSetups, modelsFor, offeredModels } from '../../src/extensions/agents/setup/programs.ts'
 import { testGateway } from '../gateway.ts'
-import { none } from '../lists.ts'
+import { assert, none, test } from '../kit.ts'
 import { installed, runProgram } from '../sdk/cache.ts'
 
 const RUN_MS_MAX = 60_000

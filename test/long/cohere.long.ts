@@ -1,9 +1,8 @@
 // Cohere's own SDKs, LangChain and the AI SDK, unchanged, rerank through the gateway.
-import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { test } from 'node:test'
 import { testGateway } from '../gateway.ts'
+import { assert, test } from '../kit.ts'
 import { npmPackages, pythonWith, type Ran, runProgram } from '../sdk/cache.ts'
 
 let key: string

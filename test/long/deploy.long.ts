@@ -1,13 +1,11 @@
 // The Helm chart by helm's own checks and the schemas of Kubernetes, and the Terraform module by terraform itself,
 // against a gateway.
-import assert from 'node:assert/strict'
 import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { type TestContext, test } from 'node:test'
 import type { Page } from '../../src/kernel/view.ts'
 import { OPERATOR_TOKEN, testGateway } from '../gateway.ts'
-import { pluck } from '../lists.ts'
+import { assert, pluck, type TestContext, test } from '../kit.ts'
 import { goTool, pythonWith, runProgram } from '../sdk/cache.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')

@@ -1,7 +1,5 @@
 // A default budget for each new end user, over HTTP: the first calls of thousands of users come at once, to four
 // gateway processes.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import { Agent } from 'undici'
 import { createBudgets } from '../../src/admission/budgets.ts'
 import { storedCatalogs } from '../../src/catalog/store.ts'
@@ -12,7 +10,7 @@ import { verifyLedger } from '../../src/reports/verify/verify.ts'
 import { noHolds } from '../chaos/books.ts'
 import { openScene, type Scene } from '../chaos/scene.ts'
 import { BY } from '../gateway.ts'
-import { atOnce } from '../lists.ts'
+import { assert, atOnce, test } from '../kit.ts'
 
 const USERS = 10_000
 const CALLS = 8

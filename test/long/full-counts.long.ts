@@ -1,11 +1,10 @@
 // The files of `npm test` that try something many times, or with programs that have to be installed, as they do with
 // TOLLGATE_TEST_FULL=1.
-import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { globSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { test } from 'node:test'
+import { assert, test } from '../kit.ts'
 
 const ROOT = resolve(import.meta.dirname, '..', '..')
 const FILES = globSync(['src/**/*.test.ts', 'console/src/**/*.test.ts', 'test/**/*.test.ts'], { cwd: ROOT })

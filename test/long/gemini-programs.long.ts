@@ -1,11 +1,10 @@
 // Programs that speak Google's format and are not Google's SDKs: Gemini CLI in two versions, LangChain in two
 // languages.
 
-import assert from 'node:assert/strict'
 import { mkdir, mkdtemp, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { test } from 'node:test'
 import { testGateway } from '../gateway.ts'
+import { assert, test } from '../kit.ts'
 import { installed, npmPackages, pythonWith, runProgram } from '../sdk/cache.ts'
 import { everyKind } from '../sdk/families.ts'
 import { passing } from './passing.ts'

@@ -1,10 +1,9 @@
 // Google's own SDKs for Python and Go, two versions of each, unchanged, in front of the real gateway.
-import assert from 'node:assert/strict'
 import { copyFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { test } from 'node:test'
 import type { CatalogInput } from '../../src/catalog/document.ts'
 import { testGateway } from '../gateway.ts'
+import { assert, test } from '../kit.ts'
 import { goProgram, pythonWith, runProgram } from '../sdk/cache.ts'
 import { openAllDoors } from '../sdk/families.ts'
 

@@ -1,10 +1,8 @@
 // Mustang, the reference implementation of ZUGFeRD and Factur-X, judges invoices of many shapes: PDF/A-3 by veraPDF,
 // the XML by its schema and the rules of EN 16931.
-import assert from 'node:assert/strict'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { test } from 'node:test'
 import { createAudit } from '../../src/database/audit.ts'
 import { createChanges } from '../../src/database/changes.ts'
 import { invoicePdf } from '../../src/extensions/billing/invoices/invoice-pdf.ts'
@@ -15,6 +13,7 @@ import { brandingInput } from '../../src/identity/branding/views.ts'
 import { realWorld as world } from '../../src/kernel/world.ts'
 import { freshDatabase } from '../database.ts'
 import { issueMany, logoPng } from '../invoice-shapes.ts'
+import { assert, test } from '../kit.ts'
 import { mavenJars, runProgram } from '../sdk/cache.ts'
 
 const COUNT = Number(process.env.TOLLGATE_TEST_INVOICES ?? 1_000)

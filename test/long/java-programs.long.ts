@@ -1,9 +1,8 @@
 // OpenAI's and Anthropic's SDKs for Java with their defaults.
-import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
 import { testGateway } from '../gateway.ts'
+import { assert, type TestContext, test } from '../kit.ts'
 import { mavenJars, runProgram } from '../sdk/cache.ts'
 import { openAllDoors } from '../sdk/families.ts'
 

@@ -1,9 +1,8 @@
 // Programs for JavaScript with their defaults: two majors of the AI SDK, and OpenAI's Agents SDK, Realtime included.
-import assert from 'node:assert/strict'
 import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
 import { testGateway } from '../gateway.ts'
+import { assert, type TestContext, test } from '../kit.ts'
 import { npmPackages, runProgram } from '../sdk/cache.ts'
 
 let key: string

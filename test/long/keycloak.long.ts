@@ -1,17 +1,14 @@
 // Keycloak, unchanged, as the login provider: a person who did not exist comes in by their group, Keycloak signs them
 // out, and an unverified address gets nowhere.
 
-import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
-import { test } from 'node:test'
 import type { SsoStep } from '../../src/extensions/directory/views.ts'
 import type { WhoView } from '../../src/identity/views.ts'
+import { assert, freePort, test, until } from '../kit.ts'
 import { CLIENT_ID, CLIENT_SECRET } from '../login-provider.ts'
 import { asBrowser, asOperator, startOperatorServer } from '../operator-server.ts'
 import { mavenArchive } from '../sdk/cache.ts'
-import { freePort } from '../started.ts'
-import { until } from '../until.ts'
 
 const VERSION = '26.4.0'
 const PASSWORD = 'a password at keycloak'

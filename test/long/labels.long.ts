@@ -1,14 +1,12 @@
 // Programs of others, unchanged, in front of the real gateway: their own metadata, users and session headers are the
 // labels of their calls.
-import assert from 'node:assert/strict'
 import { mkdir } from 'node:fs/promises'
 import { arch, platform } from 'node:os'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import type { UsageView } from '../../src/ledger/views.ts'
 import { testGateway } from '../gateway.ts'
-import { pluck } from '../lists.ts'
+import { assert, pluck, type TestContext, test } from '../kit.ts'
 import { installed, npmPackages, pythonWith, runProgram } from '../sdk/cache.ts'
 import { everyKind } from '../sdk/families.ts'
 import { type Passed, passing } from './passing.ts'

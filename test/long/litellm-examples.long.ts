@@ -1,9 +1,7 @@
 // The configurations that LiteLLM publishes in its package: each becomes a valid catalog, and what is left out says
 // why; without its table of prices and with it.
-import assert from 'node:assert/strict'
 import { glob, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { test } from 'node:test'
 import { parse } from 'yaml'
 import { type CatalogInput, checkDocument } from '../../src/catalog/document.ts'
 import { readPresets } from '../../src/catalog/preset.ts'
@@ -11,6 +9,7 @@ import { readDefaultCatalog } from '../../src/compose.ts'
 import { importLitellm } from '../../src/extensions/importers/litellm.ts'
 import { readPriceTable } from '../../src/extensions/importers/litellm-costs.ts'
 import { createReport } from '../../src/extensions/importers/report.ts'
+import { assert, test } from '../kit.ts'
 import { pythonWith } from '../sdk/cache.ts'
 
 test('every configuration in LiteLLM’s package becomes a valid catalog, and what is left out says why', async (t) => {

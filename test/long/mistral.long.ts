@@ -1,9 +1,8 @@
 // Mistral's own SDK, unchanged, reads documents through the gateway.
-import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { test } from 'node:test'
 import { testGateway } from '../gateway.ts'
+import { assert, test } from '../kit.ts'
 import { npmPackages, runProgram } from '../sdk/cache.ts'
 
 let key: string

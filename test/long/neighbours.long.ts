@@ -1,16 +1,15 @@
 // One tenant attacks for as long as it likes while another works: in turns with quiet rounds, what the other one feels
 // of it. Every call of the other one must succeed. How much longer its slow calls take is printed, and written to
 // docs/reliability.md with WRITE=1. SECONDS=60 makes each round last a minute, ATTACK=locked runs that one alone.
-import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { type GatewayProcess, makeDataDirectory, startProcess, storeOf } from '../chaos/gateway-process.ts'
 import { today, writePart } from '../chaos/report.ts'
 import { percentile } from '../chaos/traffic.ts'
+import { after, assert, before, test } from '../kit.ts'
 
 const SECONDS = Number(process.env.SECONDS ?? 15)
 const ROUNDS = 3

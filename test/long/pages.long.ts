@@ -1,14 +1,11 @@
 // Pages that show calls: each is as fast after a million calls as after a hundred thousand, because it reads sums or a
 // bounded number of rows.
-import assert from 'node:assert/strict'
 import { performance } from 'node:perf_hooks'
-import { after, before, test } from 'node:test'
 import { DAY_MS, dayOfMs, formatDay, monthStart } from '../../src/kernel/calendar.ts'
 import { idAtTime, realWorld } from '../../src/kernel/world.ts'
 import { formatMonth, summedUntilMs, sumUsage } from '../../src/ledger/usage-sums.ts'
 import { startGateway, type TestGateway, testGateway } from '../gateway.ts'
-import { atOnce } from '../lists.ts'
-import { until } from '../until.ts'
+import { after, assert, atOnce, before, test, until } from '../kit.ts'
 
 const FEW = 100_000
 /** TOLLGATE_TEST_PAGES_CALLS=10000000 asks for more. */

@@ -1,12 +1,10 @@
 // OpenAPI documents that nobody here wrote, from a published package that is installed outside of the checkout: read,
 // sold, called at a scripted vendor, paid.
-import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, test } from 'node:test'
 import { testGateway } from '../gateway.ts'
+import { after, assert, listen, test } from '../kit.ts'
 import { installed } from '../sdk/cache.ts'
-import { listen } from '../started.ts'
 
 const g = testGateway()
 

@@ -1,16 +1,15 @@
 // A hundred thousand purses of one account, called for by four gateways at the ledger, 50 calls a second on 5,000 of
 // them, while one after the other is killed: no purse and no account is below zero, what purses paid is what their
 // statements say, and verifying is clean and finds what somebody changes. SECONDS=600 calls for ten minutes.
-import assert from 'node:assert/strict'
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { purses as extension } from '../../src/extensions/purses/extension.ts'
 import { verifyPurses } from '../../src/extensions/purses/verify.ts'
 import { freshDatabase } from '../database.ts'
 import { startGateway } from '../gateway.ts'
+import { assert, test } from '../kit.ts'
 
 const SECONDS = Number(process.env.SECONDS ?? 150)
 const PROCESSES = 4

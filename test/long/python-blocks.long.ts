@@ -1,9 +1,8 @@
 // The Python of README, guides and reference runs, with the SDKs that it imports.
-import assert from 'node:assert/strict'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
 import { pages, programsOf, ROOT } from '../code-blocks.ts'
 import { testGateway } from '../gateway.ts'
+import { assert, type TestContext, test } from '../kit.ts'
 import { pythonWith, runProgram } from '../sdk/cache.ts'
 
 let key: string

@@ -2,17 +2,15 @@
 // answers with the recorded bytes. The recordings are in a folder outside the checkout, named by TOLLGATE_RECORDINGS;
 // nothing of them is kept here.
 
-import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { existsSync, writeFileSync } from 'node:fs'
 import { buffer } from 'node:stream/consumers'
-import { after, before, test } from 'node:test'
 import { isDeepStrictEqual } from 'node:util'
 import type { CatalogInput } from '../../src/catalog/document.ts'
 import { CLIENT_FORMATS, type ClientFormatName } from '../../src/meter/kind.ts'
 import { requestTo } from '../formats.ts'
 import { startGateway, type TestGateway } from '../gateway.ts'
-import { type Listening, listen } from '../started.ts'
+import { after, assert, before, type Listening, listen, test } from '../kit.ts'
 import { type Recorded, readCassettes } from './cassettes.ts'
 import { eventsOf, type Loose, type Said, saidBy, type Tokens } from './said.ts'
 

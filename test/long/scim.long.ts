@@ -1,9 +1,8 @@
 // SCIM as a tester sees it that we did not write: every check of scim2-tester, for an account and for the gateway.
-import assert from 'node:assert/strict'
 import { join } from 'node:path'
-import { test } from 'node:test'
 import type { NewToken } from '../../src/identity/views.ts'
 import { testGateway } from '../gateway.ts'
+import { assert, test } from '../kit.ts'
 import { pythonWith, runProgram } from '../sdk/cache.ts'
 
 const SCRIPTS = join(import.meta.dirname, 'python')

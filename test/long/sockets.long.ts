@@ -1,14 +1,12 @@
 // A thousand idle sockets with the memory that they take, and a gateway that is killed while responses run on sockets.
-import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { test } from 'node:test'
 import { startSandbox } from '../../sandbox/server.ts'
 import { realWorld } from '../../src/kernel/world.ts'
 import { noHolds } from '../chaos/books.ts'
 import { makeDataDirectory, openStore, startProcess } from '../chaos/gateway-process.ts'
+import { assert, test, until } from '../kit.ts'
 import { openSocket, type TestSocket } from '../socket-client.ts'
-import { until } from '../until.ts'
 
 const SOCKETS = 1_000
 /** What a socket may take, those of the kernel not counted. A Realtime session has one at the vendor too. */

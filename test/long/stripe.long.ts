@@ -2,20 +2,17 @@
 // OpenAPI document; localstripe keeps the state of customers, cards, payments and refunds. Both are processes of their
 // own.
 
-import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
-import { type TestContext, test } from 'node:test'
 import Stripe from 'stripe'
 import { createStripe } from '../../src/extensions/billing/payments/stripe.ts'
 import { realWorld as world } from '../../src/kernel/world.ts'
 import { freshDatabase } from '../database.ts'
 import { startGateway } from '../gateway.ts'
+import { assert, freePort, listen, type TestContext, test, until } from '../kit.ts'
 import { goTool, pythonWith } from '../sdk/cache.ts'
-import { freePort, listen } from '../started.ts'
 import { STRIPE_KEY, STRIPE_SECRET } from '../stripe-server.ts'
-import { until } from '../until.ts'
 
 const STRIPE_MOCK = 'github.com/stripe/stripe-mock@v0.203.0'
 

@@ -1,7 +1,6 @@
 // The upgrade of test/upgrade.test.ts on a million calls. On this machine alone it may be measured how long a call
 // waits at most.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { assert, test } from '../kit.ts'
 import { upgradeUnderLoad } from '../upgrade-story.ts'
 
 test('an upgrade on a million calls loses none and keeps none waiting for two seconds', async (t) => {

@@ -1,11 +1,10 @@
 // The protocol's official conformance suite: against the gateway itself, and, for the scenarios that presuppose the
 // suite's own tools, against the same door with those tools behind it.
-import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
 import { startGateway, type TestGateway } from '../gateway.ts'
+import { after, assert, before, test } from '../kit.ts'
 import { installed, runProgram } from '../sdk/cache.ts'
 import { startExampleServer } from './example-server.ts'
 import { startKeyProxy } from './key-proxy.ts'

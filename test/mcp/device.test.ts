@@ -1,7 +1,5 @@
 // Sign-in of a program on a machine without a browser: it shows a code, a person types it into the console. Hostile
 // programs and people do not get in.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import type { KeyView } from '../../src/admission/views.ts'
 import type { WhoView } from '../../src/identity/views.ts'
 import { startConsole } from '../browser/console.ts'
@@ -9,10 +7,8 @@ import { EXACT, enter, FIRST, goTo, press, see, select, sight, steps } from '../
 import { freshDatabase } from '../database.ts'
 import { type DeviceCode, deviceProgram } from '../device-program.ts'
 import { startGateway, type TestGateway } from '../gateway.ts'
-import { atOnce } from '../lists.ts'
+import { assert, atOnce, started, test, until } from '../kit.ts'
 import { asBrowser, joined } from '../operator-server.ts'
-import { started } from '../started.ts'
-import { until } from '../until.ts'
 
 const PASSWORD = 'seven tired otters juggle'
 const CHAT = { model: 'alpha-5.4', messages: [{ role: 'user', content: 'Hello' }] }

@@ -1,7 +1,6 @@
 // The official client calls every tool by the example that its description shows.
-import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
 import { testGateway } from '../gateway.ts'
+import { assert, before, test } from '../kit.ts'
 import { connect, ERAS } from './client.ts'
 
 let key: string

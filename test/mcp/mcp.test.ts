@@ -1,11 +1,8 @@
 // The tools as agents meet them: which are listed and how large the listing is, what answers and errors say, and what
 // becomes of bytes that no client would send.
-import assert from 'node:assert/strict'
 import { request } from 'node:http'
-import { test } from 'node:test'
 import { testGateway } from '../gateway.ts'
-import { pluck } from '../lists.ts'
-import { not, until } from '../until.ts'
+import { assert, not, pluck, test, until } from '../kit.ts'
 import { connect, ERAS } from './client.ts'
 
 const g = testGateway()

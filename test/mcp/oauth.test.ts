@@ -1,12 +1,10 @@
 // OAuth: programs connect with a person's consent, by the official client, and hostile ones do not.
-import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
-import { after, before, test } from 'node:test'
 import { Client, StreamableHTTPClientTransport, UnauthorizedError } from '@modelcontextprotocol/client'
 import { silentLog } from '../../src/kernel/log.ts'
 import { startConsole, type TestConsole, type Visitor } from '../browser/console.ts'
 import { BY, OPERATOR_TOKEN, startGateway, textOf } from '../gateway.ts'
-import { atOnce } from '../lists.ts'
+import { after, assert, atOnce, before, test } from '../kit.ts'
 import { Program, serveDocument } from './oauth-program.ts'
 
 let document: Awaited<ReturnType<typeof serveDocument>>

@@ -1,7 +1,5 @@
 // Made from the table: every tool of a data endpoint, beside the endpoint itself, with the same parameters. The
 // answers, the costs and the refusals are the same.
-import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
 import type { Client } from '@modelcontextprotocol/client'
 import { type DataEndpointSpec, isDataEndpoint } from '../../src/catalog/endpoint.ts'
 import type { Field } from '../../src/catalog/field.ts'
@@ -9,7 +7,7 @@ import { ENDPOINTS } from '../../src/catalog/index.ts'
 import { each } from '../faults/raw-client.ts'
 import { casesOf } from '../field-cases.ts'
 import { startGateway, type TestGateway } from '../gateway.ts'
-import { FULL, runs } from '../runs.ts'
+import { after, assert, before, FULL, runs, test } from '../kit.ts'
 import { connect, ERAS } from './client.ts'
 
 const AT_ONCE = 8

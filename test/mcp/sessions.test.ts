@@ -1,14 +1,10 @@
 // Many agents at once on two processes, one of which is killed: whoever asks again with the same key gets the answer,
 // once paid.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import type { Client } from '@modelcontextprotocol/client'
 import { makeDataDirectory, startProcess } from '../chaos/gateway-process.ts'
 import { freshDatabase } from '../database.ts'
 import { SECRET, startGateway } from '../gateway.ts'
-import { atOnce } from '../lists.ts'
-import { runs } from '../runs.ts'
-import { pause } from '../until.ts'
+import { assert, atOnce, pause, runs, test } from '../kit.ts'
 import { connect, ERAS } from './client.ts'
 
 const SESSIONS = runs(50, 200)

@@ -1,12 +1,9 @@
 // Tool servers at which each person signs in: by clicks in the console, with a certified authorization server, and with
 // hostile ones.
-import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
-import { after, before, test } from 'node:test'
 import { startConsole, type TestConsole, type Visitor } from '../browser/console.ts'
 import { BY } from '../gateway.ts'
-import { listen, started } from '../started.ts'
-import { until } from '../until.ts'
+import { after, assert, before, listen, started, test, until } from '../kit.ts'
 import { connect } from './client.ts'
 import { type ForeignServer, startForeignServer, text } from './foreign-server.ts'
 import { startToolAuthority, type ToolAuthority } from './tool-authority.ts'

@@ -1,8 +1,6 @@
 // Spending by agents: what a call may cost, who is asked, what a limit says, and calls that are repeated.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import { BY, OPERATOR_TOKEN, testGateway } from '../gateway.ts'
-import { atLeast, until } from '../until.ts'
+import { assert, atLeast, test, until } from '../kit.ts'
 import { connect } from './client.ts'
 
 const g = testGateway()

@@ -1,16 +1,13 @@
 // Foreign MCP servers that nobody here wrote, behind the gateway: the official example server with its tools paid, and
 // the official conformance suite against tools that are another server's.
 
-import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { test } from 'node:test'
 import { testGateway } from '../gateway.ts'
+import { assert, freePort, test, until } from '../kit.ts'
 import { installed, runProgram } from '../sdk/cache.ts'
-import { freePort } from '../started.ts'
-import { until } from '../until.ts'
 import { connect } from './client.ts'
 import { startExampleServer } from './example-server.ts'
 import { startKeyProxy } from './key-proxy.ts'

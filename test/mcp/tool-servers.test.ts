@@ -1,11 +1,8 @@
 // Tools of foreign MCP servers behind the same key and balance: registered, agreed to, priced, listed, called, paid,
 // and held back when they change.
-import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
-import { after, test } from 'node:test'
 import { BY, testGateway } from '../gateway.ts'
-import { pluck } from '../lists.ts'
-import { until } from '../until.ts'
+import { after, assert, pluck, test, until } from '../kit.ts'
 import { connect, ERAS } from './client.ts'
 import { type ForeignServer, startForeignServer, text } from './foreign-server.ts'
 

@@ -1,12 +1,11 @@
 // The Vercel AI SDK with its openai, anthropic and openai-compatible providers, unchanged.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import { createAnthropic } from '@ai-sdk/anthropic'
 import { createOpenAI } from '@ai-sdk/openai'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { APICallError, generateText, type LanguageModel, Output, stepCountIs, streamText, tool } from 'ai'
 import * as z from 'zod'
 import { testGateway } from '../gateway.ts'
+import { assert, test } from '../kit.ts'
 import { everyKind, FAMILIES, WEATHER, WEATHER_QUESTION } from './families.ts'
 
 let key: string

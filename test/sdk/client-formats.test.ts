@@ -1,11 +1,10 @@
 // What the README says of the SDKs: as shipped each model has the formats of the contract, and one command opens all of
 // them for all.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import Anthropic from '@anthropic-ai/sdk'
 import { GoogleGenAI } from '@google/genai'
 import OpenAI from 'openai'
 import { OPERATOR_TOKEN, testGateway } from '../gateway.ts'
+import { assert, test } from '../kit.ts'
 import { runProgram } from './cache.ts'
 
 let key: string

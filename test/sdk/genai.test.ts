@@ -1,12 +1,10 @@
 // Google's official package, unchanged, at the door that operators may open, in front of every family and of a vendor
 // that speaks its format.
-import assert from 'node:assert/strict'
-import { describe, test } from 'node:test'
 import { ApiError, FunctionCallingConfigMode, GoogleGenAI, Type } from '@google/genai'
 import type { CatalogInput } from '../../src/catalog/document.ts'
 import { silentLog } from '../../src/kernel/log.ts'
 import { testGateway } from '../gateway.ts'
-import { pluck } from '../lists.ts'
+import { assert, describe, pluck, test } from '../kit.ts'
 import { FAMILIES, GEMINI_MODEL, openAllDoors } from './families.ts'
 
 const OWN = 'delta-native'

@@ -1,8 +1,7 @@
 // The official openai package, unchanged, at the chat and Responses doors.
-import assert from 'node:assert/strict'
-import { describe, test } from 'node:test'
 import OpenAI from 'openai'
 import { testGateway } from '../gateway.ts'
+import { assert, describe, test } from '../kit.ts'
 import { everyKind, FAMILIES, OUTCOME, WEATHER, WEATHER_QUESTION } from './families.ts'
 
 let key: string

@@ -1,20 +1,15 @@
 // The OpenAPI document in the hands of others: three validators find nothing, and what two generators make of it
 // compiles and works in front of the real gateway.
-import assert from 'node:assert/strict'
 import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
 import { testGateway } from '../gateway.ts'
+import { assert, type TestContext, test, words } from '../kit.ts'
 import { npmPackages, pythonWith, runProgram } from './cache.ts'
 import { openGoogleDoor } from './families.ts'
 
-const NPM_TOOLS = [
-  '@redocly/cli@2.73.0',
-  '@stoplight/spectral-cli@6.16.3',
-  'openapi-typescript@7.13.0',
-  'openapi-fetch@0.17.0',
-  'typescript@5.9.3',
-]
+const NPM_TOOLS = words(`
+  @redocly/cli@2.73.0 @stoplight/spectral-cli@6.16.3 openapi-typescript@7.13.0 openapi-fetch@0.17.0 typescript@5.9.3
+`)
 // A WebSocket opens with 101.
 const RULES = 'extends: ["spectral:oas"]\nrules:\n  operation-success-response: off\n'
 const NO_2XX = ['--skip-rule', 'operation-2xx-response']

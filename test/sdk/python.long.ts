@@ -1,9 +1,8 @@
 // The official SDKs for Python, three majors of each, and frameworks above them, unchanged, in front of the real
 // gateway.
-import assert from 'node:assert/strict'
 import { join } from 'node:path'
-import { test } from 'node:test'
 import { testGateway } from '../gateway.ts'
+import { assert, test } from '../kit.ts'
 import { pythonWith, runProgram } from './cache.ts'
 import { openAllDoors } from './families.ts'
 

@@ -1,8 +1,6 @@
 // An agent's run: its calls, tools and sub-agents with what they cost, and a budget that ends it.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import { testGateway } from '../../../test/gateway.ts'
-import { pluck } from '../../../test/lists.ts'
+import { assert, pluck, test } from '../../../test/kit.ts'
 import { formatCredits, parseCredits } from '../../kernel/credits.ts'
 import type { RunView } from './views.ts'
 

@@ -1,14 +1,10 @@
 // What a team lets its people's agents do: models, the highest cost of a call, a budget for each run, read by programs
 // at one address.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import { freshDatabase } from '../../../test/database.ts'
 import { deviceProgram } from '../../../test/device-program.ts'
 import { startGateway } from '../../../test/gateway.ts'
-import { pluck } from '../../../test/lists.ts'
+import { assert, pluck, started, test, until } from '../../../test/kit.ts'
 import { asBrowser } from '../../../test/operator-server.ts'
-import { started } from '../../../test/started.ts'
-import { until } from '../../../test/until.ts'
 import type { TeamView } from '../../admission/views.ts'
 import type { LinkView, WhoView } from '../../identity/views.ts'
 import type { BudgetView } from '../../ledger/views.ts'

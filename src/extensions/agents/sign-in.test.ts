@@ -1,14 +1,11 @@
 // `tollgate login`, `token`, `logout` and `agent`: what a person types where an agent runs.
 
-import assert from 'node:assert/strict'
 import { readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
 import { commandLineOf, type Given } from '../../../test/command-line.ts'
 import { startGateway, type TestGateway } from '../../../test/gateway.ts'
-import { atOnce } from '../../../test/lists.ts'
+import { after, assert, atOnce, before, temporary, test } from '../../../test/kit.ts'
 import { type asBrowser, joined } from '../../../test/operator-server.ts'
-import { temporary } from '../../../test/started.ts'
 import { realWorld, type World } from '../../kernel/world.ts'
 
 let g: TestGateway

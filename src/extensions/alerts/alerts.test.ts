@@ -1,16 +1,12 @@
 // Alerts: each crossing fires once, whichever process looks, and reaches the bell, signed webhooks, Slack and a real
 // mail server.
-import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import type { RequestListener } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { test } from 'node:test'
 import { openedAlerts } from '../../../test/alerts.ts'
 import { OPERATOR_TOKEN, startGateway, textOf } from '../../../test/gateway.ts'
-import { atOnce, pluck } from '../../../test/lists.ts'
+import { assert, atLeast, atOnce, listen, pause, pluck, started, test, until } from '../../../test/kit.ts'
 import { addMember, startMailServer } from '../../../test/mail-server.ts'
-import { listen, started } from '../../../test/started.ts'
-import { atLeast, pause, until } from '../../../test/until.ts'
 import type { Page } from '../../kernel/view.ts'
 import type { AlertSettings, AlertView, Receiver } from './views.ts'
 

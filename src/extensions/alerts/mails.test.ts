@@ -1,11 +1,8 @@
 // Alert mails go to members and operators, and to strangers who said so once: with a real mail server, and the links as
 // a reader, a scanner and a mail program open them.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import { startGateway } from '../../../test/gateway.ts'
-import { pluck } from '../../../test/lists.ts'
+import { assert, pluck, started, test } from '../../../test/kit.ts'
 import { addMember, type ReceivedMail, startMailServer } from '../../../test/mail-server.ts'
-import { started } from '../../../test/started.ts'
 import type { DeliveryDetail, DeliveryPage } from '../../jobs/views.ts'
 import type { AlertSettings, AlertView } from './views.ts'
 

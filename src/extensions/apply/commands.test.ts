@@ -1,14 +1,11 @@
 // `tollgate apply` against a real operator API: what differs is said and made so, and a second run finds nothing.
 
-import assert from 'node:assert/strict'
 import { readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { test } from 'node:test'
 import { commandLineOf, type Given } from '../../../test/command-line.ts'
-import { pluck } from '../../../test/lists.ts'
+import { assert, pluck, started, temporary, test } from '../../../test/kit.ts'
 import { asBrowser, asOperator, startOperatorServer } from '../../../test/operator-server.ts'
 import { SMALL_CATALOG } from '../../../test/small-catalog.ts'
-import { started, temporary } from '../../../test/started.ts'
 import type { KeyView, TeamView } from '../../admission/views.ts'
 import type { CurrentView } from '../../catalog/views.ts'
 import type { Page } from '../../kernel/view.ts'

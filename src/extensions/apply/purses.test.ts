@@ -1,12 +1,10 @@
 // What `tollgate apply` says and does of purses: the prices for customers, and where an account is told.
 
-import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { test } from 'node:test'
 import { commandLineOf } from '../../../test/command-line.ts'
 import { startGateway } from '../../../test/gateway.ts'
-import { temporary } from '../../../test/started.ts'
+import { assert, temporary, test } from '../../../test/kit.ts'
 import { STRIPE_KEY, STRIPE_SECRET } from '../../../test/stripe-server.ts'
 
 const folder = temporary('tollgate-apply-purses-')

@@ -1,13 +1,11 @@
 // Secrets by reference, from small servers that speak the real formats of Vault, AWS and Google Cloud and refuse what
 // those would refuse.
-import assert from 'node:assert/strict'
 import { createHash, createHmac, generateKeyPairSync, verify } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { after, test } from 'node:test'
-import { listen, temporary } from '../../../test/started.ts'
+import { after, assert, listen, temporary, test } from '../../../test/kit.ts'
 import { realWorld } from '../../kernel/world.ts'
 import { openSecretReferences, referenceProblem } from './secret-reference.ts'
 

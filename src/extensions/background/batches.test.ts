@@ -1,11 +1,8 @@
 // Files and batches with the official openai package, unchanged, against the running gateway.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import OpenAI, { toFile } from 'openai'
 import { BY, testGateway } from '../../../test/gateway.ts'
-import { pluck, words } from '../../../test/lists.ts'
+import { assert, atLeast, pause, pluck, test, until, words } from '../../../test/kit.ts'
 import { openAllDoors } from '../../../test/sdk/families.ts'
-import { atLeast, pause, until } from '../../../test/until.ts'
 import { parseCredits } from '../../kernel/credits.ts'
 
 let key: string

@@ -1,10 +1,9 @@
 // Batches of an account that brings its own key: every line goes by it, costs its fee, and what is wrong with the key
 // is its line's.
-import assert from 'node:assert/strict'
-import { after, beforeEach, test } from 'node:test'
 import { completed, sendBatch } from '../../../test/batches.ts'
 import { BY, testGateway, textOf } from '../../../test/gateway.ts'
 import { type KeyedVendor, startKeyedVendor, WORKS } from '../../../test/keyed-vendor.ts'
+import { after, assert, beforeEach, test } from '../../../test/kit.ts'
 
 const HOUSE = 'sk-house-00000000aaaa'
 const OWN = 'sk-own-0000000000bbbb'

@@ -1,10 +1,8 @@
 // Conversations and compaction with the official openai package, unchanged, against the running gateway.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import OpenAI from 'openai'
 import { testGateway } from '../../../test/gateway.ts'
+import { assert, not, test, until } from '../../../test/kit.ts'
 import { openAllDoors } from '../../../test/sdk/families.ts'
-import { not, until } from '../../../test/until.ts'
 
 let key: string
 let account: string

@@ -1,14 +1,10 @@
 // Gateways that are killed in the middle of a batch: the next one goes on, each line is answered once and paid for
 // once.
-import assert from 'node:assert/strict'
-import { after, test } from 'node:test'
 import OpenAI, { toFile } from 'openai'
 import { type FreshDatabase, freshDatabase } from '../../../test/database.ts'
 import { startGateway, type TestGateway } from '../../../test/gateway.ts'
 import { type Killable, killable } from '../../../test/killable.ts'
-import { pluck } from '../../../test/lists.ts'
-import { runs } from '../../../test/runs.ts'
-import { until } from '../../../test/until.ts'
+import { after, assert, pluck, runs, test, until } from '../../../test/kit.ts'
 
 const LINES = runs(24, 45)
 const KILLS = runs(1, 2)

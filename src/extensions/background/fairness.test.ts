@@ -1,11 +1,8 @@
 // Whoever has many batches and responses in the background holds up nobody else.
 
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import { completed, sendBatch } from '../../../test/batches.ts'
 import { jsonOf, startGateway } from '../../../test/gateway.ts'
-import { atOnce } from '../../../test/lists.ts'
-import { until } from '../../../test/until.ts'
+import { assert, atOnce, test, until } from '../../../test/kit.ts'
 
 /** Longer than any test takes: who waits for a vendor that is silent waits for as long as it likes. */
 const SILENT_MS = 300_000

@@ -1,10 +1,8 @@
 // Message batches and files with the official anthropic package, unchanged, on the gateway's own batches and files.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import Anthropic, { toFile } from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import { BY, testGateway } from '../../../test/gateway.ts'
-import { until } from '../../../test/until.ts'
+import { assert, test, until } from '../../../test/kit.ts'
 
 let key: string
 let account: string

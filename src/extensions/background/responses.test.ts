@@ -1,11 +1,8 @@
 // Responses in the background with the official openai package, unchanged, against the running gateway.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import OpenAI from 'openai'
 import { testGateway } from '../../../test/gateway.ts'
-import { pluck } from '../../../test/lists.ts'
+import { assert, pluck, test, until } from '../../../test/kit.ts'
 import { openAllDoors } from '../../../test/sdk/families.ts'
-import { until } from '../../../test/until.ts'
 
 let key: string
 let account: string

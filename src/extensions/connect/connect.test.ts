@@ -1,18 +1,15 @@
 // A vendor that the gateway has never seen: tested for real, connected by one command, used and charged; and what the
 // test says when something is wrong with it.
 
-import assert from 'node:assert/strict'
 import { rm, writeFile } from 'node:fs/promises'
 import type { RequestListener } from 'node:http'
 import { createServer as createSocketServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, test } from 'node:test'
 import { examplesIn } from '../../../test/clients/examples.ts'
 import { commandLineOf, type Given } from '../../../test/command-line.ts'
 import { BY, OPERATOR_TOKEN, testGateway, textOf } from '../../../test/gateway.ts'
-import { pluck } from '../../../test/lists.ts'
-import { freePort, type Listening, listen } from '../../../test/started.ts'
+import { after, assert, freePort, type Listening, listen, pluck, test } from '../../../test/kit.ts'
 import type { AuditView } from '../../database/audit.ts'
 import type { Page } from '../../kernel/view.ts'
 import type { VendorTest } from '../../routing/views.ts'

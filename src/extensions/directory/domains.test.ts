@@ -1,11 +1,9 @@
 // Mail domains of an account, proved by a record of a real name server; a directory creates nobody of other domains.
-import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
 import { startGateway, type TestGateway } from '../../../test/gateway.ts'
+import { after, assert, before, started, test } from '../../../test/kit.ts'
 import { type MailServer, startMailServer } from '../../../test/mail-server.ts'
 import { startNameServer } from '../../../test/name-server.ts'
 import { asBrowser } from '../../../test/operator-server.ts'
-import { started } from '../../../test/started.ts'
 import type { MemberView, NewToken, PendingInvite } from '../../identity/views.ts'
 import type { DomainView } from './views.ts'
 

@@ -1,8 +1,6 @@
 // Single sign-on against real providers: who comes in, who does not, and what somebody tries who would like to be
 // another person.
-import assert from 'node:assert/strict'
-import { after, before, beforeEach, test } from 'node:test'
-import { pluck, words } from '../../../test/lists.ts'
+import { after, assert, before, beforeEach, pluck, test, until, words } from '../../../test/kit.ts'
 import {
   CLIENT_ID,
   CLIENT_SECRET,
@@ -20,7 +18,6 @@ import {
   startOperatorServer,
   tokenOf,
 } from '../../../test/operator-server.ts'
-import { until } from '../../../test/until.ts'
 import type { LoginStep, SecurityView, SessionView, WhoView } from '../../identity/views.ts'
 import type { LoginProvider, SsoStep } from './views.ts'
 

@@ -1,6 +1,4 @@
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
-import { none } from '../../../test/lists.ts'
+import { assert, none, test } from '../../../test/kit.ts'
 import { highlighted } from './highlight.ts'
 import { htmlOf, searchSections } from './page.ts'
 

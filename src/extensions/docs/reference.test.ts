@@ -1,5 +1,4 @@
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { assert, test } from '../../../test/kit.ts'
 import { ANALYTICS } from '../../catalog/analytics.ts'
 import { SOCIAL } from '../../catalog/social.ts'
 import { analyticsReference, socialReference } from './reference.ts'

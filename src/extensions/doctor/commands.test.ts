@@ -1,11 +1,8 @@
 // What `tollgate doctor` says of the analytics store. All else that it examines: src/cli/cli.test.ts.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import { clickHouseLike } from '../../../test/clickhouse-like.ts'
 import { commandLineOf } from '../../../test/command-line.ts'
 import { OPERATOR_TOKEN, testGateway, textOf, WITH_EXTENSIONS } from '../../../test/gateway.ts'
-import { started } from '../../../test/started.ts'
-import { until } from '../../../test/until.ts'
+import { assert, started, test, until } from '../../../test/kit.ts'
 
 const store = started(clickHouseLike)
 const g = testGateway(() => ({

@@ -1,13 +1,10 @@
 // Statements, margins and what a credit is worth, as finance gets them: exact, also for months of which no call is
 // stored any more.
-import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
 import { crc32, inflateSync } from 'node:zlib'
 import { BY } from '../../../test/gateway.ts'
-import { pluck } from '../../../test/lists.ts'
+import { assert, before, pluck, started, test } from '../../../test/kit.ts'
 import { asBrowser, asOperator, OPERATOR_TOKEN, startOperatorServer } from '../../../test/operator-server.ts'
 import { past } from '../../../test/past.ts'
-import { started } from '../../../test/started.ts'
 import type { AuditView } from '../../database/audit.ts'
 import { parseCredits } from '../../kernel/credits.ts'
 import type { Page } from '../../kernel/view.ts'

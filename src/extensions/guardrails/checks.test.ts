@@ -1,7 +1,6 @@
 // What holds a stream back while a check takes its time: one check after the other, and nothing leaves that was not let
 // through.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { assert, test } from '../../../test/kit.ts'
 import type { Verdict } from './checks.ts'
 import { gateOf } from './checks.ts'
 

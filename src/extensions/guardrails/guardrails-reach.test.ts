@@ -1,12 +1,10 @@
 // Guardrails where a call is not a body of JSON to one model: forms and transcripts, queries, longer models, stored
 // objects, and empty accounts.
-import assert from 'node:assert/strict'
 import { json } from 'node:stream/consumers'
-import { test } from 'node:test'
 import { testGateway } from '../../../test/gateway.ts'
+import { assert, listen, started, test } from '../../../test/kit.ts'
 import { openSocket } from '../../../test/socket-client.ts'
 import { form, soundOf, startSoundVendor, TRANSCRIBE, wav } from '../../../test/sound.ts'
-import { listen, started } from '../../../test/started.ts'
 
 const MAIL = 'jo.doe@mail.example.org'
 const RANKS = '/v1/siteanalytics/websites/ranks'

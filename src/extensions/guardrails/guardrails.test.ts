@@ -1,16 +1,12 @@
 // Guardrails on the path: what they take out no vendor sees, what they put back only its own caller gets, and what they
 // block costs nothing.
-import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { buffer, json } from 'node:stream/consumers'
-import { test } from 'node:test'
 import OpenAI from 'openai'
 import { testGateway } from '../../../test/gateway.ts'
-import { atOnce, pluck } from '../../../test/lists.ts'
+import { assert, atOnce, listen, pause, pluck, started, test, until } from '../../../test/kit.ts'
 import { connect } from '../../../test/mcp/client.ts'
-import { listen, started } from '../../../test/started.ts'
-import { pause, until } from '../../../test/until.ts'
 import type { ContentView } from '../../admission/views.ts'
 import type { UsageDetail } from '../../ledger/views.ts'
 import type { LivePage } from '../../operator/views.ts'

@@ -1,5 +1,4 @@
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { assert, test } from '../../../test/kit.ts'
 import { namedPattern, ownPattern, type Pattern } from './patterns.ts'
 
 const CARD = '4111 1111 1111 1111'

@@ -1,6 +1,5 @@
 // What guardrails see of a request: every text but what the format itself means something by.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { assert, test } from '../../../test/kit.ts'
 import type { CatalogDocument } from '../../catalog/document.ts'
 import { readJson } from '../../kernel/json.ts'
 import { createSecrets } from '../../kernel/secret.ts'

@@ -1,5 +1,4 @@
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { assert, test } from '../../../test/kit.ts'
 import { CallRecording } from './recordings.ts'
 
 test('a call that waits takes room for its address and itself, not only for its bytes, and gives all of it back', () => {

@@ -1,11 +1,8 @@
 // What callers sent and were sent, kept where their account or key wants it, and nowhere else.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import { freshDatabase } from '../../../test/database.ts'
 import { OPERATOR_TOKEN, startGateway, type TestGateway, testGateway } from '../../../test/gateway.ts'
-import { pluck } from '../../../test/lists.ts'
+import { assert, pluck, test, until } from '../../../test/kit.ts'
 import { connect } from '../../../test/mcp/client.ts'
-import { until } from '../../../test/until.ts'
 import type { ContentRules, ContentView } from '../../admission/views.ts'
 import type { AuditView } from '../../database/audit.ts'
 import type { Page } from '../../kernel/view.ts'

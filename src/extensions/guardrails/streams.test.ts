@@ -1,8 +1,6 @@
 // Redaction over streams that are cut at random: through the real formats, from each to each, with the vendor's events
 // and bytes cut anywhere.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
-import { runs } from '../../../test/runs.ts'
+import { assert, runs, test } from '../../../test/kit.ts'
 import type { CatalogDocument } from '../../catalog/document.ts'
 import { readTextTraits } from '../../catalog/traits.ts'
 import { readJson } from '../../kernel/json.ts'

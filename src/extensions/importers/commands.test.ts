@@ -1,17 +1,15 @@
 // Databases that LiteLLM and new-api wrote themselves (test/fixtures/*/README.md), taken over by the commands into a
 // gateway.
 
-import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { after, before, test } from 'node:test'
 import pg from 'pg'
 import { commandLineOf } from '../../../test/command-line.ts'
 import { emptyDatabase, type FreshDatabase } from '../../../test/database.ts'
+import { after, assert, before, started, temporary, test } from '../../../test/kit.ts'
 import { OPERATOR_TOKEN, startOperatorServer } from '../../../test/operator-server.ts'
-import { started, temporary } from '../../../test/started.ts'
 import type { KeyView } from '../../admission/views.ts'
 import type { CurrentView } from '../../catalog/views.ts'
 import { Fault } from '../../kernel/fault.ts'

@@ -1,10 +1,8 @@
 // A configuration that LiteLLM itself has loaded, and what its router made of it, against what we make of it.
-import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { test } from 'node:test'
 import { parse } from 'yaml'
-import { pluck } from '../../../test/lists.ts'
+import { assert, pluck, test } from '../../../test/kit.ts'
 import { type CatalogInput, checkDocument } from '../../catalog/document.ts'
 import { readPresets } from '../../catalog/preset.ts'
 import { readDefaultCatalog } from '../../compose.ts'

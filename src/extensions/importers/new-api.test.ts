@@ -1,6 +1,4 @@
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
-import { pluck } from '../../../test/lists.ts'
+import { assert, pluck, test } from '../../../test/kit.ts'
 import type { CatalogInput } from '../../catalog/document.ts'
 import { newApiAccounts } from './new-api.ts'
 

@@ -1,12 +1,10 @@
 // What an import must not do, whatever it reads: send a credential to a stranger, change what is here, or lose a
 // setting without a word.
-import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { test } from 'node:test'
-import { pluck, words } from '../../../test/lists.ts'
+import { assert, pluck, test, words } from '../../../test/kit.ts'
 import { type CatalogInput, checkDocument } from '../../catalog/document.ts'
 import { readPresets } from '../../catalog/preset.ts'
 import { readDefaultCatalog } from '../../compose.ts'

@@ -1,16 +1,14 @@
 // The clouds' own logins: every way to log in, against token endpoints that check it; tokens shared by processes,
 // renewed ahead of their end.
-import assert from 'node:assert/strict'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, before, beforeEach, test } from 'node:test'
 import { crc32 } from 'node:zlib'
 import { AWS, CLIENT, type Cloud, ROLE, startCloud } from '../../../test/cloud.ts'
 import { freshDatabase } from '../../../test/database.ts'
 import { BY, OPERATOR_TOKEN, SECRET, testGateway, textOf } from '../../../test/gateway.ts'
+import { after, assert, before, beforeEach, test, until } from '../../../test/kit.ts'
 import { startForeignServer } from '../../../test/mcp/foreign-server.ts'
-import { until } from '../../../test/until.ts'
 import { openAssets } from '../../assets/open.ts'
 import type { Login } from '../../catalog/document.ts'
 import { readConfig } from '../../config.ts'

@@ -1,13 +1,11 @@
 // Products from the command line, as a user goes about it: what a file has to sell, what it would change, sold, listed,
 // priced anew, removed; and bad files.
-import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { test } from 'node:test'
 import { commandLineOf } from '../../../test/command-line.ts'
 import { fixtureText } from '../../../test/fixture.ts'
+import { assert, started, temporary, test } from '../../../test/kit.ts'
 import { startOperatorServer } from '../../../test/operator-server.ts'
-import { started, temporary } from '../../../test/started.ts'
 
 const server = started(startOperatorServer)
 const folder = temporary('tollgate-products-')

@@ -1,14 +1,11 @@
 // OpenAPI documents become products: by the operator API and the command line; what is wrong with a document is said
 // with its line.
 
-import assert from 'node:assert/strict'
 import type { IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { after, test } from 'node:test'
 import { fixtureText } from '../../../test/fixture.ts'
 import { testGateway } from '../../../test/gateway.ts'
-import { pluck, words } from '../../../test/lists.ts'
-import { listen } from '../../../test/started.ts'
+import { after, assert, listen, pluck, test, words } from '../../../test/kit.ts'
 import { checkValue } from '../../catalog/json-schema.ts'
 import { isQuickPattern } from '../../catalog/pattern.ts'
 import { importOpenapi } from './openapi-import.ts'

@@ -1,6 +1,5 @@
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import { testGateway } from '../../../test/gateway.ts'
+import { assert, test } from '../../../test/kit.ts'
 import { purses } from './extension.ts'
 import { purseResources } from './resources.ts'
 

@@ -1,7 +1,5 @@
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import { testGateway } from '../../../test/gateway.ts'
-import { until } from '../../../test/until.ts'
+import { assert, test, until } from '../../../test/kit.ts'
 import { purses } from './extension.ts'
 
 const g = testGateway()

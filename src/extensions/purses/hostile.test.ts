@@ -1,8 +1,7 @@
 // What somebody asks of purses who means no good, or at a bad moment: nothing is lost, and nothing is answered with
 // 500.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import { testGateway } from '../../../test/gateway.ts'
+import { assert, test } from '../../../test/kit.ts'
 import type { NewSessionView, PurseView } from './views.ts'
 
 const g = testGateway()

@@ -1,13 +1,10 @@
 // Invoices that an account issues to its customers for what they paid into their purses: in its name, with numbers of
 // its own.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import { OPERATOR_TOKEN, WITH_EXTENSIONS } from '../../../test/gateway.ts'
 import { ISSUER } from '../../../test/invoice-shapes.ts'
-import { atOnce, pluck } from '../../../test/lists.ts'
+import { assert, atOnce, pluck, test, until } from '../../../test/kit.ts'
 import { seller } from '../../../test/seller.ts'
 import { STRIPE_KEY, STRIPE_SECRET } from '../../../test/stripe-server.ts'
-import { until } from '../../../test/until.ts'
 import type { InvoiceView } from '../billing/invoices/views.ts'
 import type { PageLinkView, TopUpView } from './views.ts'
 

@@ -1,7 +1,5 @@
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import { testGateway } from '../../../test/gateway.ts'
-import { atOnce, pluck } from '../../../test/lists.ts'
+import { assert, atOnce, pluck, test } from '../../../test/kit.ts'
 import type { PurseMargins, PurseMovement, PurseStatement, PurseView } from './views.ts'
 
 const g = testGateway({ isShared: true })

@@ -1,12 +1,9 @@
-import assert from 'node:assert/strict'
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { test } from 'node:test'
 import { type FreshDatabase, freshDatabase } from '../../../test/database.ts'
 import { startGateway } from '../../../test/gateway.ts'
-import { runs } from '../../../test/runs.ts'
-import { until } from '../../../test/until.ts'
+import { assert, runs, test, until } from '../../../test/kit.ts'
 import { verifyPurses } from './verify.ts'
 
 const PROCESSES = 4

@@ -1,12 +1,10 @@
 // Top-ups of purses by the account's own Stripe (a scripted server with the real shapes) and by test payments: from the
 // checkout to the credits and back.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import Stripe from 'stripe'
 import { openedAlerts } from '../../../test/alerts.ts'
 import { WITH_EXTENSIONS } from '../../../test/gateway.ts'
 import { logoPng } from '../../../test/invoice-shapes.ts'
-import { atOnce, pluck } from '../../../test/lists.ts'
+import { assert, atOnce, pluck, test } from '../../../test/kit.ts'
 import { seller } from '../../../test/seller.ts'
 import { STRIPE_KEY, STRIPE_SECRET, type StripeEvent, sendStripe } from '../../../test/stripe-server.ts'
 import type { Queryable } from '../../database/database.ts'

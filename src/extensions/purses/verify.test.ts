@@ -1,7 +1,6 @@
-import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
 import { corruptionsOf } from '../../../test/corruptions.ts'
 import { testGateway } from '../../../test/gateway.ts'
+import { assert, before, test } from '../../../test/kit.ts'
 import type { Queryable } from '../../database/database.ts'
 import { verifyPurses } from './verify.ts'
 

@@ -1,12 +1,9 @@
 // A chargeback while calls hold the credits, with two processes: what these calls release is taken, what was bought
 // later stays, and closing the account pays out no more.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import { freshDatabase } from '../../../test/database.ts'
 import { startGateway, type TestGateway } from '../../../test/gateway.ts'
-import { pluck } from '../../../test/lists.ts'
+import { assert, pluck, test, until } from '../../../test/kit.ts'
 import { tell, WEBHOOK_SECRET } from '../../../test/seller.ts'
-import { until } from '../../../test/until.ts'
 import type { PaymentView } from './views.ts'
 
 const ONE = 1_000_000n

@@ -1,5 +1,4 @@
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { assert, test } from '../../../test/kit.ts'
 import { describeChanges } from '../../catalog/change-sentences.ts'
 import shipped from '../../catalog/default.json' with { type: 'json' }
 import { checkDocument } from '../../catalog/document.ts'

@@ -1,13 +1,9 @@
 // Payment events in any order, repeated, lost, and with processes that are killed between the grant and the answer.
 // After a reconciliation every payment has brought its credits once.
-import assert from 'node:assert/strict'
 import type { ChildProcess } from 'node:child_process'
-import { test } from 'node:test'
-import { atOnce } from '../../../test/lists.ts'
-import { runs } from '../../../test/runs.ts'
+import { assert, atOnce, runs, test, until } from '../../../test/kit.ts'
 import { seller } from '../../../test/seller.ts'
 import { type StripeEvent, sendStripe } from '../../../test/stripe-server.ts'
-import { until } from '../../../test/until.ts'
 import type { ReconciliationView } from '../billing/payments/views.ts'
 
 const EVENTS = runs(60, 10_000)

@@ -1,15 +1,12 @@
 // Payments, from the purchase to the credits: by Stripe (a scripted server with the real shapes) and by a provider that
 // only sends signed webhooks.
 
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import { openedAlerts } from '../../../test/alerts.ts'
 import { commandLineOf } from '../../../test/command-line.ts'
 import { OPERATOR_TOKEN } from '../../../test/gateway.ts'
-import { pluck } from '../../../test/lists.ts'
+import { assert, pluck, test, until } from '../../../test/kit.ts'
 import { seller, tell, WEBHOOK_SECRET } from '../../../test/seller.ts'
 import { STRIPE_KEY, STRIPE_SECRET, type StripeEvent, sendStripe } from '../../../test/stripe-server.ts'
-import { until } from '../../../test/until.ts'
 import { newId, realWorld } from '../../kernel/world.ts'
 import { releaseOf } from '../../ledger/operation.ts'
 import { checkStep } from '../billing/payments/amounts.ts'

@@ -1,14 +1,9 @@
 // Plans with a price: paid on the provider's page or by the saved card, renewed by any of several processes, declined,
 // changed, refunded; and a process that is killed while it renews.
-import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { before, test } from 'node:test'
-import { pluck } from '../../../test/lists.ts'
+import { assert, before, pluck, runs, started, test, until } from '../../../test/kit.ts'
 import { startMailServer } from '../../../test/mail-server.ts'
-import { runs } from '../../../test/runs.ts'
 import { seller, tell } from '../../../test/seller.ts'
-import { started } from '../../../test/started.ts'
-import { until } from '../../../test/until.ts'
 import type { Page } from '../../kernel/view.ts'
 import { realWorld, type World } from '../../kernel/world.ts'
 import type { BalanceView } from '../../ledger/views.ts'

@@ -1,10 +1,7 @@
 // Plans and codes on a real Postgres, with a clock that the test moves.
-import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
 import { freshDatabase } from '../../../test/database.ts'
-import { none, pluck } from '../../../test/lists.ts'
+import { after, assert, before, none, pluck, started, test } from '../../../test/kit.ts'
 import { SMALL_CATALOG } from '../../../test/small-catalog.ts'
-import { started } from '../../../test/started.ts'
 import { type Accounts, createAccounts } from '../../admission/accounts.ts'
 import { openCatalog, storedCatalogs } from '../../catalog/store.ts'
 import { type Audit, createAudit } from '../../database/audit.ts'

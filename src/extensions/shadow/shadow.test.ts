@@ -1,13 +1,9 @@
 // Shadow traffic: a copy of a call goes to another model, on the operator's bill. Its caller notices nothing, whatever
 // becomes of the copy.
-import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { after, beforeEach, test } from 'node:test'
 import { BY, startGateway, testGateway, textOf } from '../../../test/gateway.ts'
-import { atOnce, pluck } from '../../../test/lists.ts'
-import { runs } from '../../../test/runs.ts'
+import { after, assert, atLeast, atOnce, beforeEach, pluck, runs, test, until } from '../../../test/kit.ts'
 import { scriptedVendor } from '../../../test/scripted-vendor.ts'
-import { atLeast, until } from '../../../test/until.ts'
 import { checkDocument } from '../../catalog/document.ts'
 import type { UnbilledRow } from '../finance/margins/views.ts'
 

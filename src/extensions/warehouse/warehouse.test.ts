@@ -1,13 +1,11 @@
 // Calls reach the analytics store once each, in the order of their postings, whatever the store answers; and nothing
 // waits for it. What reports come to is in test/long/clickhouse.long.ts, on a real server.
-import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { test } from 'node:test'
 import { clickHouseLike } from '../../../test/clickhouse-like.ts'
 import { testGateway, WITH_EXTENSIONS } from '../../../test/gateway.ts'
+import { assert, started, test } from '../../../test/kit.ts'
 import { account, database, rows } from '../../../test/ledger-part.ts'
-import { started } from '../../../test/started.ts'
 import { readConfig } from '../../config.ts'
 import { silentLog } from '../../kernel/log.ts'
 import { idAtTime, realWorld, type World } from '../../kernel/world.ts'

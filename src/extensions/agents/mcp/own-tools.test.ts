@@ -1,8 +1,7 @@
 // Tools for the agent of an owner or operator: it reads what its token may read, changes nothing, and a larger budget
 // takes a person in the console.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import { testGateway } from '../../../../test/gateway.ts'
+import { assert, test } from '../../../../test/kit.ts'
 import { asBrowser, OPERATOR_TOKEN } from '../../../../test/operator-server.ts'
 import type { LinkView } from '../../../identity/views.ts'
 import type { BudgetView } from '../../../ledger/views.ts'

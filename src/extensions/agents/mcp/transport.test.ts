@@ -1,6 +1,5 @@
 // What breaks while a list or a tool is looked up is for the log.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { assert, test } from '../../../../test/kit.ts'
 import { createTransport } from './transport.ts'
 
 const broken = (): never => {

@@ -1,10 +1,8 @@
 // Foreign MCP servers from the command line: registered, chosen with a price, held back, compared, agreed to, removed.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import { commandLineOf } from '../../../../test/command-line.ts'
+import { assert, started, test } from '../../../../test/kit.ts'
 import { startForeignServer } from '../../../../test/mcp/foreign-server.ts'
 import { startOperatorServer } from '../../../../test/operator-server.ts'
-import { started } from '../../../../test/started.ts'
 
 const server = started(startOperatorServer)
 const foreign = started(() => startForeignServer('modern', [{ name: 'getForecast', description: 'The weather.' }]))

@@ -1,17 +1,14 @@
 // The audit log at a receiver outside: each row at least once, in order, with the chain by which the receiver verifies
 // it.
 
-import assert from 'node:assert/strict'
 import { createHash, createHmac } from 'node:crypto'
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { test } from 'node:test'
 import { freshDatabase } from '../../../../test/database.ts'
 import { startGateway, type TestGateway } from '../../../../test/gateway.ts'
 import { FAST } from '../../../../test/job-pace.ts'
 import { killable } from '../../../../test/killable.ts'
-import { listen, started, temporary } from '../../../../test/started.ts'
-import { above, until } from '../../../../test/until.ts'
+import { above, assert, listen, started, temporary, test, until } from '../../../../test/kit.ts'
 import type { AuditExportView } from './views.ts'
 
 interface Got {

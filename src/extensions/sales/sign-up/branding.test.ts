@@ -1,13 +1,10 @@
 // Branding: what a reseller sets is what console, mails and documentation show, and nothing that they set can do harm
 // or be unreadable.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import { deflateSync } from 'node:zlib'
 import { freshDatabase } from '../../../../test/database.ts'
 import { startGateway } from '../../../../test/gateway.ts'
+import { assert, started, test, until } from '../../../../test/kit.ts'
 import { startMailServer } from '../../../../test/mail-server.ts'
-import { started } from '../../../../test/started.ts'
-import { until } from '../../../../test/until.ts'
 import { contrast } from '../../../identity/branding/branding.ts'
 import type { BrandingView } from '../../../identity/branding/views.ts'
 

@@ -1,10 +1,8 @@
-import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { test } from 'node:test'
 import { commandLineOf } from '../../../../test/command-line.ts'
+import { assert, started, temporary, test } from '../../../../test/kit.ts'
 import { startOperatorServer } from '../../../../test/operator-server.ts'
-import { started, temporary } from '../../../../test/started.ts'
 
 const server = started(startOperatorServer)
 const folder = temporary('tollgate-cli-')

@@ -1,14 +1,10 @@
 // Sign-up, confirmation by mail, forgotten passwords and one's own deletion, with a real mail server; and whoever tries
 // to misuse them.
-import assert from 'node:assert/strict'
 import { text } from 'node:stream/consumers'
-import { beforeEach, test } from 'node:test'
 import { startGateway } from '../../../../test/gateway.ts'
-import { pluck, words } from '../../../../test/lists.ts'
+import { assert, beforeEach, listen, pluck, started, test, until, words } from '../../../../test/kit.ts'
 import { startMailServer } from '../../../../test/mail-server.ts'
 import { verified } from '../../../../test/operator-server.ts'
-import { listen, started } from '../../../../test/started.ts'
-import { until } from '../../../../test/until.ts'
 import type { WhoView } from '../../../identity/views.ts'
 import type { Page } from '../../../kernel/view.ts'
 import type { AccountView } from '../../../ledger/views.ts'

@@ -1,18 +1,14 @@
 // Realtime sessions: the official openai package unchanged, and each response as a call of its own, whatever ends it.
-import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
-import { after, afterEach, before, test } from 'node:test'
 import { createServer } from 'node:tls'
 import OpenAI from 'openai'
 import { OpenAIRealtimeWS } from 'openai/realtime/ws'
 import { launchChromium } from '../../../../test/browser/chromium.ts'
 import { makeAuthority, makeCertificate } from '../../../../test/certificate.ts'
 import { testGateway } from '../../../../test/gateway.ts'
-import { atOnce, pluck } from '../../../../test/lists.ts'
+import { after, afterEach, assert, atOnce, before, pluck, started, test, until } from '../../../../test/kit.ts'
 import { openSocket as connectSocket, type TestSocket } from '../../../../test/socket-client.ts'
-import { started } from '../../../../test/started.ts'
-import { until } from '../../../../test/until.ts'
 
 const TRANSCRIBED = 'alpha-realtime-heard'
 const g = testGateway({

@@ -1,5 +1,4 @@
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { assert, test } from '../../../../test/kit.ts'
 import { readJson } from '../../../kernel/json.ts'
 import { RealtimeSession } from './session.ts'
 

@@ -1,5 +1,4 @@
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { assert, test } from '../../../../test/kit.ts'
 import { usageOf } from './usage.ts'
 
 test('each member of a published usage object is charged once, as what it is', () => {
