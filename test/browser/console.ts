@@ -111,6 +111,7 @@ export async function startConsole({
       await gateway.close()
       none(mishaps, (text) => !mayHappen(text), 'broke the content policy, raised an error or asked another host')
     },
+    [Symbol.asyncDispose]: () => made.close(),
   }
   return made
 }
