@@ -125,55 +125,6 @@ test('a stop sequence is named', async () => {
   assert.equal(message.stop_sequence, 'two')
 })
 
-const HEADERS = { 'anthropic-version': '2023-06-01' }
-const REFUSED: readonly [string, Record<string, unknown>, RegExp][] = [
-  ['top_p is gone from new models', { model: 'beta-opus-4-7', top_p: 1 }, /`top_p` is deprecated for this model/],
-  ['so is a temperature other than 1', { model: 'beta-sonnet-5', temperature: 0.5 }, /temperature/],
-  ['older models take one of the two', { model: 'beta-haiku-4-5', temperature: 1, top_p: 0.9 }, /cannot both/],
-  ['max_tokens is needed', { model: 'beta-opus-5', max_tokens: undefined }, /max_tokens: Field required/],
-  ['max_tokens is bounded', { model: 'beta-opus-4-5', max_tokens: 64_001 }, /64000/],
-  [
-    'tools cannot be forced on the newest',
-    { model: 'beta-opus-5-5', tools: [weather], tool_choice: { type: 'any' } },
-    /tool_choice/,
-  ],
-  [
-    'nor while thinking',
-    { model: 'beta-opus-4-6', thinking: { type: 'adaptive' }, tools: [weather], tool_choice: { type: 'any' } },
-    /Thinking may not/,
-  ],
-  ['thinking cannot be switched off everywhere', { model: 'beta-fable-5', thinking: { type: 'disabled' } }, /thinking/],
-  ['adaptive thinking is new', { model: 'beta-opus-4-5', thinking: { type: 'adaptive' } }, /adaptive/],
-  ['empty text is refused', { model: 'beta-opus-5', messages: ask('') }, /non-empty/],
-  [
-    'every tool use is answered',
-    {
-      model: 'beta-opus-5',
-      messages: [
-        ...ask('x'),
-        { role: 'assistant', content: [{ type: 'tool_use', id: 't1', name: 'f', input: {} }] },
-        ...ask('y'),
-      ],
-    },
-    /without `tool_result`/,
-  ],
-]
-
-for (const [promise, fields, words] of REFUSED) {
-  test(`what the vendor refuses, the sandbox refuses: ${promise}`, async () => {
-    const response = await fetch(`${sandbox.url}/anthropic/v1/messages`, {
-      method: 'POST',
-      headers: HEADERS,
-      body: JSON.stringify({ max_tokens: 100, messages: ask('Hello'), ...fields }),
-    })
-    assert.equal(response.status, 400)
-    const body = (await response.json()) as { type: string; error: { type: string; message: string } }
-    assert.equal(body.type, 'error')
-    assert.equal(body.error.type, 'invalid_request_error')
-    assert.match(body.error.message, words)
-  })
-}
-
 test('the version header is required', async () => {
   const body = JSON.stringify({ model: 'beta-opus-5', max_tokens: 9, messages: ask('Hello') })
   const response = await fetch(`${sandbox.url}/anthropic/v1/messages`, { method: 'POST', body })

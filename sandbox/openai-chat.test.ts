@@ -201,39 +201,6 @@ test('each family keeps its way of reasoning', async () => {
   assert.ok(call?.extra_content?.google?.thought_signature)
 })
 
-const REFUSED: readonly [string, Record<string, unknown>, RegExp][] = [
-  ['alpha-5.4 takes no max_tokens', { model: 'alpha-5.4', max_tokens: 100 }, /max_completion_tokens/],
-  [
-    'alpha-5.4 takes no tools with reasoning',
-    { model: 'alpha-5.4', tools: [weather], reasoning_effort: 'low' },
-    /responses/,
-  ],
-  ['alpha-5.6 takes tools only without reasoning', { model: 'alpha-5.6-sol', tools: [weather] }, /responses/],
-  ['alpha-6 takes no tools at all', { model: 'alpha-6-astra', tools: [weather], reasoning_effort: 'none' }, /none/],
-  ['epsilon answers once', { model: 'epsilon-k3', n: 2 }, /n: only 1/],
-  ['zeta wants a positive temperature', { model: 'zeta-m3', temperature: 0 }, /temperature/],
-  ['messages are needed', { model: 'alpha-5.4', messages: undefined }, /messages/],
-  ['roles are known', { model: 'alpha-5.4', messages: [{ role: 'robot', content: 'x' }] }, /robot/],
-  [
-    'tool messages answer a call',
-    { model: 'alpha-5.4', messages: [{ role: 'tool', tool_call_id: 'x', content: 'y' }] },
-    /tool_calls/,
-  ],
-]
-
-for (const [promise, fields, words] of REFUSED) {
-  test(`what a vendor refuses, the sandbox refuses: ${promise}`, async () => {
-    const response = await fetch(`${sandbox.url}/openai/chat/completions`, {
-      method: 'POST',
-      body: JSON.stringify({ messages: ask('Hello'), ...fields }),
-    })
-    assert.equal(response.status, 400)
-    const { error } = (await response.json()) as { error: { message: string; type: string } }
-    assert.match(error.message, words)
-    assert.equal(error.type, 'invalid_request_error')
-  })
-}
-
 test('reasoning and signatures must come back with the tool calls they belong to', async () => {
   for (const [model, kept] of [
     ['gamma-v4-pro', { reasoning_content: '' }],

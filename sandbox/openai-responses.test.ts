@@ -120,45 +120,6 @@ test('structured output follows text.format, and a limit leaves the response inc
   assert.equal(short.incomplete_details?.reason, 'max_output_tokens')
 })
 
-const REFUSED: readonly [string, Record<string, unknown>, RegExp][] = [
-  ['stop belongs to chat', { stop: ['x'] }, /Unknown parameter: 'stop'/],
-  ['tools are flat', { tools: [{ type: 'function', function: { name: 'f' } }] }, /tools\[0\]\.name/],
-  ['so is tool_choice', { tool_choice: { type: 'function', function: { name: 'f' } } }, /tool_choice\.name/],
-  ['limits have a least value', { max_output_tokens: 5 }, />= 16/],
-  [
-    'images are strings',
-    { input: [{ role: 'user', content: [{ type: 'input_image', image_url: { url: 'x' } }] }] },
-    /image_url/,
-  ],
-  [
-    'outputs need their calls',
-    { input: [{ type: 'function_call_output', call_id: 'c', output: 'x' }] },
-    /No tool call found/,
-  ],
-  [
-    'reasoning needs what followed it',
-    {
-      input: [
-        { role: 'user', content: 'x' },
-        { type: 'reasoning', id: 'rs_1', summary: [] },
-      ],
-    },
-    /required following item/,
-  ],
-]
-
-for (const [promise, fields, words] of REFUSED) {
-  test(`what the vendor refuses, the sandbox refuses: ${promise}`, async () => {
-    const response = await fetch(`${sandbox.url}/openai/responses`, {
-      method: 'POST',
-      body: JSON.stringify({ model: 'alpha-5.4', input: 'Hello', ...fields }),
-    })
-    assert.equal(response.status, 400)
-    const { error } = (await response.json()) as { error: { message: string } }
-    assert.match(error.message, words)
-  })
-}
-
 type Asked = Omit<OpenAI.Responses.ResponseCreateParamsNonStreaming, 'stream'>
 
 test('a triggered tool is called until its result is there, also one of a namespace, and a custom one with text', async () => {

@@ -170,32 +170,6 @@ test('polls can fail a few times', async () => {
   assert.deepEqual(statuses, [500, 500, 200])
 })
 
-const REFUSED: readonly [string, Record<string, unknown>, string][] = [
-  ['no content', { content: [] }, 'MissingParameter'],
-  ['no model', { model: undefined }, 'MissingParameter'],
-  ['too long', { duration: 16 }, 'InvalidParameter'],
-  ['too fine for 2.5', { model: 'doubao-seedance-2-5-260628', resolution: '1080p' }, 'InvalidParameter'],
-  ['an unknown ratio', { ratio: '2:1' }, 'InvalidParameter'],
-  [
-    'a first frame with references',
-    {
-      content: [
-        { type: 'image_url', image_url: { url: 'https://example.com/a.png' }, role: 'first_frame' },
-        { type: 'image_url', image_url: { url: 'https://example.com/b.png' }, role: 'reference_image' },
-      ],
-    },
-    'InvalidParameter',
-  ],
-]
-
-for (const [what, fields, code] of REFUSED) {
-  test(`what the vendor refuses, the sandbox refuses: ${what}`, async () => {
-    const response = await call('POST', TASKS, order('A fox', fields))
-    assert.equal(response.status, 400)
-    assert.equal(((await response.json()) as { error: { code: string } }).error.code, code)
-  })
-}
-
 test('at speed Infinity a task is done at once', async () => {
   await using fast = closing(await startSandbox({ world: realWorld, speed: Number.POSITIVE_INFINITY }))
   const made = await fetch(fast.url + TASKS, { method: 'POST', body: JSON.stringify(order('quick')) })

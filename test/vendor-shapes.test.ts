@@ -2,6 +2,7 @@
 import catalog from '../src/catalog/default.json' with { type: 'json' }
 import { checkDocument } from '../src/catalog/document.ts'
 import { CLIENT_FORMATS, type ClientFormatName } from '../src/meter/kind.ts'
+import { fixtureOf } from './fixture.ts'
 import { FORMATS } from './formats.ts'
 import { assert, test } from './kit.ts'
 import { eventsOf, saidBy } from './long/said.ts'
@@ -164,40 +165,7 @@ test('the structured output of Messages, in its older and its newer place, is as
   }
 })
 
-const ACCEPTED: readonly (readonly [what: string, ClientFormatName, request: object, sent: object])[] = [
-  [
-    'a tool without its type',
-    'openai-chat',
-    { tools: [{ function: { name: 'f' } }] },
-    { tools: [{ type: 'function', function: { name: 'f' } }] },
-  ],
-  [
-    'an image that is only an address',
-    'openai-chat',
-    { messages: [{ role: 'user', content: [{ type: 'image_url', image_url: 'https://a.test/a.png' }] }] },
-    { messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'https://a.test/a.png' } }] }] },
-  ],
-  ['Groq’s usual tier', 'openai-chat', { service_tier: 'on_demand' }, { service_tier: 'on_demand' }],
-  ['no limit of candidates', 'anthropic-messages', { top_k: -1 }, { top_k: -1 }],
-  [
-    'one object where Google documents a list',
-    'gemini',
-    { tools: { functionDeclarations: [{ name: 'f' }] }, systemInstruction: { parts: { text: 'Be brief.' } } },
-    { tools: [{ functionDeclarations: [{ name: 'f' }] }], systemInstruction: { parts: [{ text: 'Be brief.' }] } },
-  ],
-  [
-    'one function where Google documents a list of them',
-    'gemini',
-    { tools: [{ functionDeclarations: { name: 'f' } }, { codeExecution: {} }] },
-    { tools: [{ functionDeclarations: [{ name: 'f' }] }, { codeExecution: {} }] },
-  ],
-  [
-    'Google’s tools that cost tokens only',
-    'gemini',
-    { tools: [{ codeExecution: {} }, { urlContext: {} }] },
-    { tools: [{ codeExecution: {} }, { urlContext: {} }] },
-  ],
-]
+const ACCEPTED = fixtureOf<[what: string, ClientFormatName, request: object, sent: object][]>('loose-requests.yaml')
 
 for (const [what, format, request, wanted] of ACCEPTED)
   test(`${what} reaches a vendor of ${format}`, async () => {
