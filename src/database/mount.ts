@@ -92,7 +92,7 @@ export async function installationSeen(own: Queryable): Promise<string | undefin
 /** Of an account that arrives or is gone, control learns from where it lives. */
 const LIVES_HERE = `new.frozen_until is distinct from 'infinity'`
 
-/** What an account's ledger tells control: how it is called, its keys, what it redeemed. */
+/** What an account's ledger tells control: how it is called, its keys, what it redeemed, its invoices. */
 const tellControl = (ledger: string) => `
     create foreign table control.home (id text, name text, status text, created_at timestamptz, ledger text, region text)
       server control options (schema_name 'public', table_name 'account');
@@ -127,7 +127,17 @@ const tellControl = (ledger: string) => `
         jsonb_build_object('account', new.account_id, 'hash', encode(new.hash, 'hex')));
       return null;
     end $$;
-    create or replace trigger code_crosses after insert on code_use for each row execute function code_crosses();`
+    create or replace trigger code_crosses after insert on code_use for each row execute function code_crosses();
+    create or replace function invoice_crosses() returns trigger language plpgsql as $$ begin
+      if exists (select 1 from account a where a.id = new.account_id and a.frozen_until = 'infinity') then
+        return null;
+      end if;
+      insert into control.crossing (id, ledger, kind, detail) values (new.id, ${literal(ledger)}, 'invoice',
+        jsonb_build_object('account', new.account_id, 'seller', case when new.purse_id is null then '' else new.account_id end,
+          'series', new.series, 'year', new.year, 'sequence', new.sequence));
+      return null;
+    end $$;
+    create or replace trigger invoice_crosses after insert on invoice for each row execute function invoice_crosses();`
 
 type ServerOptions = Readonly<Record<string, string | undefined>>
 

@@ -3,7 +3,7 @@
 import type { AccountInput, Accounts } from '../../admission/accounts.ts'
 import type { Keys } from '../../admission/keys.ts'
 import type { By } from '../../database/audit.ts'
-import { type Database, type Queryable, statement } from '../../database/database.ts'
+import { type Database, type Queryable, type Statement, statement } from '../../database/database.ts'
 import type { LeavingDeps } from '../../identity/leaving.ts'
 import { formatCredits, parseCredits } from '../../kernel/credits.ts'
 import { newId, type World } from '../../kernel/world.ts'
@@ -28,6 +28,14 @@ const GRANTED = statement(
   `select 1 from code_use where account_id = $1 and hash = decode($2, 'hex')`,
 )
 
+/** The number of an invoice that its ledger never wrote is for the next one: see billing/invoices/issuing.ts. */
+const FREE = statement(
+  'crossing_number_free',
+  `update crossing set ledger = '', kind = 'number', detail = detail - 'account' where id = $1 and ledger = $2
+     and created_at < now() - interval '2 minutes'`,
+)
+const INVOICED = statement('crossing_invoiced', 'select 1 from invoice where account_id = $1 and id = $2')
+
 /** The row that people's memberships refer to, and what its ledger makes it with. */
 const SHELL = statement(
   'crossing_account_shell',
@@ -37,7 +45,7 @@ const DECIDE = statement('crossing_account', `insert into crossing (ledger, kind
 
 interface CrossingRow {
   readonly id: string
-  readonly kind: 'leave' | 'leave-outside' | 'code' | 'account'
+  readonly kind: 'leave' | 'leave-outside' | 'code' | 'account' | 'invoice'
   readonly detail: {
     readonly account: string
     readonly person: string
@@ -74,12 +82,13 @@ export async function cross(control: Pick<Database, 'query'>, name: string, cell
   const failed: unknown[] = []
   for (const { id, kind, detail } of await control.query<CrossingRow>(OPEN, [name]))
     try {
-      const isUndone =
-        kind === 'code' && (await cell.database.query(GRANTED, [detail.account, detail.hash])).length === 0
+      let undo: Statement | undefined
+      if (kind === 'code' && !(await cell.database.query(GRANTED, [detail.account, detail.hash]))[0]) undo = GIVE_BACK
+      if (kind === 'invoice' && !(await cell.database.query(INVOICED, [detail.account, id]))[0]) undo = FREE
       if (kind === 'leave') await leave(cell, detail)
       if (kind === 'account') await open(cell, detail)
       if (kind === 'leave-outside') await leaveOutside(cell, detail)
-      await control.query(isUndone ? GIVE_BACK : DONE, [id, name])
+      await control.query(undo ?? DONE, [id, name])
     } catch (error) {
       failed.push(error)
     }

@@ -1,9 +1,10 @@
 // Issuing invoices and credit notes, for the gateway's own sales and for accounts that sell to customers of theirs. A
 // payment is recorded and its invoice issued in one transaction, so that the one is never there without the other.
-// Numbers have no gaps for the same reason: the counter goes back with the transaction.
+// Numbers have no gaps for the same reason: the counter goes back with the transaction. With several ledgers a number that
+// was taken and not used is given to the next invoice.
 import { hash } from 'node:crypto'
 import type { Audit, By } from '../../../database/audit.ts'
-import { type Database, type Queryable, sql } from '../../../database/database.ts'
+import { type Database, type Queryable, type Statement, sql } from '../../../database/database.ts'
 import { DAY_MS, dayOfMs, formatDay } from '../../../kernel/calendar.ts'
 import { Fault } from '../../../kernel/fault.ts'
 import { asPage, asView, type Page, type Paging } from '../../../kernel/view.ts'
@@ -132,6 +133,12 @@ const NEXT = sql('invoice_next')`with next as (
      insert into invoice_counter (account_id, series, year, last) select $1, $2, $3, 1 where not exists (select 1 from next)
      on conflict do nothing returning last
    ) select last from next union all select last from first`
+/** Of a ledger whose transaction ended between the commit of the control database and its own. */
+const FREED = sql('invoice_freed')`
+  delete from crossing where id = (
+     select id from crossing where ledger = '' and kind = 'number'
+       and (detail ->> 'seller', detail ->> 'series', detail ->> 'year') = ($1, $2, $3::int::text)
+     order by (detail ->> 'sequence')::int limit 1) returning (detail ->> 'sequence')::int as last`
 const INSERT = sql('invoice_insert')`
   insert into invoice (account_id, id, number, series, year, sequence, kind, payment_id, month, credits, corrects, currency, gross_minor, tax_minor, customer, issued_at, document, purse_id)
    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, to_timestamp($16::double precision / 1000), $17, $18)`
@@ -201,9 +208,10 @@ export function createIssuing({ database, world, audit, isOfPurses, ...of }: Iss
     const { series } = document.issuer
     const { kind, payment, currency, grossMinor, taxMinor, customer } = document
     const { account, purse, brand } = row
-    const next = () => tx.query<{ last: number }>(NEXT, [isOfPurses ? account : OPERATOR, series, year])
+    const next = async (from: Statement) =>
+      (await tx.query<{ last: number }>(from, [isOfPurses ? account : OPERATOR, series, year]))[0]
     // None: another one was the first of the year just then.
-    const counter = (await next())[0] ?? (await next())[0]
+    const counter = (await next(FREED)) ?? (await next(NEXT)) ?? (await next(NEXT))
     if (!counter) throw new Error('The counter of invoices gave no number.')
     // Made after the wait for the number: lists are in the order of ids.
     const id = newId(world)
