@@ -399,7 +399,7 @@ interface Extensions extends Omit<Added<Place>, 'own'> {
   readonly opened: <Own>(extension: Extension<never, never, Own>) => Own
 }
 
-const isOn = ({ TOLLGATE_EXTENSIONS_OFF: off }: Config, { name }: { readonly name: string }) =>
+export const isOn = ({ TOLLGATE_EXTENSIONS_OFF: off }: Config, { name }: { readonly name: string }) =>
   !off.includes(name) && !off.includes('all')
 
 function switchedOn(config: Config): readonly Extension<Core, Place>[] {

@@ -1,7 +1,8 @@
 // The gateway that listens, and those of its ledgers, which may be added and removed while it runs.
 import type pg from 'pg'
-import { createGateway, type GatewayOptions } from './compose.ts'
+import { createGateway, type GatewayOptions, isOn } from './compose.ts'
 import { installationOf, readLedgers } from './database/ledgers.ts'
+import { alerts } from './extensions/alerts/extension.ts'
 import type { LedgerPlace, openLedgers } from './extensions/ledgers/open.ts'
 
 interface InstallationOptions extends GatewayOptions {
@@ -43,6 +44,8 @@ export async function openInstallation(options: InstallationOptions) {
         createGateway({ ...options, regions, config: ledgers.ofLedger(config, name), connection: at, place }),
     })
     gateway.join(opened)
+    const { all } = opened
+    if (isOn(config, alerts)) gateway.opened(alerts).gather(() => all().map((one) => one.opened(alerts).common))
   }
   try {
     await open()

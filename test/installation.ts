@@ -175,7 +175,7 @@ export async function openOn(servers: Servers, more: Readonly<Record<string, str
   const sandbox = await startSandbox({ world: realWorld, speed: 1000 })
   opened.defer(() => sandbox.close())
   const environment = { ...servers.environment, ...more }
-  const { gateway } = await openInstallation({
+  const { gateway, ledgers: cells } = await openInstallation({
     config: readConfig(environment),
     world: realWorld,
     log: silentLog,
@@ -189,5 +189,5 @@ export async function openOn(servers: Servers, more: Readonly<Record<string, str
   opened.defer(() => gateway.close())
   const url = await gateway.app.listen({ port: 0, host: '127.0.0.1' })
   const close = () => opened.disposeAsync()
-  return { ...visitorOf(servers, () => url), gateway, url, environment, close, [Symbol.asyncDispose]: close }
+  return { ...visitorOf(servers, () => url), gateway, cells, url, environment, close, [Symbol.asyncDispose]: close }
 }

@@ -99,10 +99,10 @@ interface RouteSumRow {
   cost: bigint
 }
 
-/** Of all accounts except test accounts. The routes are those with a loss, the largest first. */
+/** Of all accounts except test accounts. The routes are those with a loss, the largest first; or every one. */
 export async function readMargin(
   database: Database,
-  days: number,
+  { days, everyRoute = false }: { readonly days: number; readonly everyRoute?: boolean },
 ): Promise<Pick<HomeFigures, 'margin' | 'unprofitableRoutes'>> {
   const [rows, [unbilled]] = await Promise.all([
     database.query<RouteSumRow>(READ, [days]),
@@ -117,9 +117,9 @@ export async function readMargin(
       cost: sum((row) => row.cost, unbilled?.cost),
     },
     unprofitableRoutes: rows
-      .filter(({ cost, costed }) => cost > costed)
+      .filter(({ cost, costed }) => everyRoute || cost > costed)
       .sort((a, b) => Number(b.cost - b.costed - (a.cost - a.costed)))
-      .slice(0, LOSING_MAX)
+      .slice(0, everyRoute ? undefined : LOSING_MAX)
       .map(({ product, route, calls, costed, cost }) => ({
         product,
         route,

@@ -21,7 +21,11 @@ interface Core
   readonly jobs: Pick<JobEngine, 'deliveries'>
   readonly monitor: Pick<Monitor, 'overruns'>
   readonly setAside: { readonly list: AlertsOptions['setAside'] }
+  /** It is the gateway of a ledger: what all gateways of the process have in common, that of control tells. */
+  readonly place?: object | undefined
 }
+
+type Common = Pick<AlertsOptions, 'failingVendors' | 'overruns' | 'setAside'>
 
 interface FailingDeps {
   readonly vendors: Pick<Vendors, 'health'>
@@ -32,15 +36,23 @@ const INCIDENTS_EVERY_MS = 5_000
 
 export const alerts = defineExtension({
   name: 'alerts',
-  open: (core: Core) => ({
-    alerts: createAlerts({
-      ...core,
-      deliveries: core.jobs.deliveries,
+  open(core: Core) {
+    const common: Common = {
       failingVendors: () => failingVendors(core),
       overruns: core.monitor.overruns,
       setAside: core.setAside.list,
-    }),
-  }),
+    }
+    let ledgers = (): readonly Common[] => []
+    const told = core.place ? NOTHING : together(() => [common, ...ledgers()])
+    return {
+      alerts: createAlerts({ ...core, deliveries: core.jobs.deliveries, ...told }),
+      common,
+      /** Of the ledgers in this process. */
+      gather: (of: typeof ledgers) => {
+        ledgers = of
+      },
+    }
+  },
   resources: (all) => withCommands(alertResources(all), ALERT_COMMANDS),
   endpoints: (all, { app }: { readonly app: WebServer }) => mountAlertMails(app, all),
   work: (all) => [
@@ -48,6 +60,36 @@ export const alerts = defineExtension({
     { everyMs: INCIDENTS_EVERY_MS, run: watchIncidents(all) },
   ],
 })
+
+const NOTHING: Common = { failingVendors: () => [], overruns: () => [], setAside: () => [] }
+
+/** Each once. */
+function together(all: () => readonly Common[]): Common {
+  const every = <T>(read: (one: Common) => readonly T[]) => all().flatMap((one) => read(one))
+  return {
+    failingVendors: () =>
+      Array.from(
+        Map.groupBy(
+          every((one) => one.failingVendors()),
+          ({ name }) => name,
+        ).values(),
+        ([first, ...more]) => more.find(({ isRejected }) => isRejected) ?? first!, // A group has one at least.
+      ),
+    overruns: () =>
+      Array.from(
+        Map.groupBy(
+          every((one) => one.overruns()),
+          ({ vendor }) => vendor,
+        ),
+        ([vendor, same]) => ({
+          vendor,
+          calls: same.reduce((sum, { calls }) => sum + calls, 0),
+          loss: same.reduce((sum, { loss }) => sum + loss, 0n),
+        }),
+      ),
+    setAside: () => [...new Set(every((one) => one.setAside()))],
+  }
+}
 
 /** Those whose breaker is open in this process, and those that reject their credential. */
 function failingVendors({ vendors, prober }: FailingDeps) {

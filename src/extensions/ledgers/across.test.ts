@@ -62,6 +62,7 @@ before(async () => {
       .query({ text: DELIVERIES }, [customers.find(({ home }) => home === name)?.id ?? '', place])
   const fresh = await freshDatabase()
   for (const name of ['east', 'west']) await until(() => isCounted(two.databaseOf(name)))
+  for (const [place, name] of ['east', 'west'].entries()) await two.databaseOf(name).query({ text: MARGINS }, [place])
   const database = fresh.open()
   await copied(
     ['east', 'west'].map((name) => two.databaseOf(name)),
@@ -80,6 +81,12 @@ const DELIVERIES = `insert into public.delivery (id, account_id, kind, event, su
   select 'del_' || (2 * i + $2::int), $1, 'webhook', 'alert', '', 'example.com',
     to_timestamp(floor(extract(epoch from now()) / 100) * 100 + i / 8.0 - 200), to_timestamp(0), false
   from generate_series(1, 4) i`
+
+/** A route that loses in the first ledger and gains in all, and one that loses in all and not in the first. */
+const MARGINS = `insert into public.margin_hour (hour, product, route, calls, charged, costed, cost)
+  select date_trunc('hour', now()), x.product, 0, 1, x.costed, x.costed, x.cost
+  from (values (0, 'gains', 10, 20), (1, 'gains', 100, 10), (0, 'loses', 20, 10), (1, 'loses', 10, 100)) x(place, product, costed, cost)
+  where x.place = $1::int`
 
 async function isCounted(database: Database): Promise<boolean> {
   const text = `select (select count(*) from hold) = 0 and (select count(*) from journal) = 0
@@ -142,7 +149,11 @@ test('sums are equal to the millionth', async () => {
     const [found, expected] = await inBoth(`/margins?by=${by}&from=${MONTH}`)
     assert.deepEqual(found, expected, by)
   }
-  const [found, expected] = await inBoth<{ belowCostNotes: unknown; unhealthyVendors: unknown }>('/home')
+  const [found, expected] = await inBoth<{ unhealthyVendors: unknown; unprofitableRoutes: Array<{ product: string }> }>(
+    '/home',
+  )
+  const losing = found.unprofitableRoutes.map(({ product }) => product)
+  assert.ok(losing.includes('loses') && !losing.includes('gains'), losing.join())
   assert.deepEqual({ ...found, unhealthyVendors: [] }, { ...expected, unhealthyVendors: [] })
 })
 

@@ -155,7 +155,7 @@ const withPercent = <T extends Row>(row: T): T => {
   return { ...row, marginPercent: known === 0n ? null : Number((margin * 1000n) / known) / 10 }
 }
 
-const loss: Key = ({ cost, charged: paid }) => (parseCredits(cost) ?? 0n) - (parseCredits(paid) ?? 0n)
+const loss = ({ cost, charged: paid }: Row): bigint => (parseCredits(cost) ?? 0n) - (parseCredits(paid) ?? 0n)
 const BREAKERS = ['open', 'half-open', 'closed']
 const worst = ([...parts]: readonly Row[]): Row =>
   parts.sort(least(({ breaker }) => BREAKERS.indexOf(breaker)))[0] ?? {}
@@ -191,6 +191,8 @@ const vendors: Way = {
 
 const severity: Key = ({ breaker, requests, errors }) => 2 - BREAKERS.indexOf(breaker) + errors / Math.max(1, requests)
 const home: Way = {
+  // A route that loses in one ledger may gain in all.
+  ask: (query) => ({ ...query, everyRoute: true }),
   merge(parts, asked) {
     const all = whole(parts, asked)
     const unhealthy = Map.groupBy<string, Row>(
@@ -204,7 +206,10 @@ const home: Way = {
     return {
       ...all,
       lowBalances: all.lowBalances.toSorted(least(of('daysLeft'))).slice(0, LISTED),
-      unprofitableRoutes: all.unprofitableRoutes.toSorted(most(loss)).slice(0, LISTED),
+      unprofitableRoutes: all.unprofitableRoutes
+        .filter((row: Row) => loss(row) > 0n)
+        .toSorted(most(loss))
+        .slice(0, LISTED),
       unhealthyVendors: health.toSorted(most(severity)),
     }
   },

@@ -1,6 +1,8 @@
-// What control counts for all ledgers, after a ledger ended between the commit of control and its own.
+// What control counts for all ledgers, codes and the numbers of invoices, after a ledger ended between the commit of
+// control and its own; and the verification, which compares both.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { openedAlerts } from '../../../test/alerts.ts'
 import { SECRET } from '../../../test/gateway.ts'
 import { type Customer, type Installation, startInstallation } from '../../../test/installation.ts'
 import { ISSUER } from '../../../test/invoice-shapes.ts'
@@ -110,4 +112,37 @@ test('a number that control gave to a ledger which ended before its commit is gi
   assert.deepEqual((await verified(all)).problems, [])
   assert.equal(await invoice('west'), `${year}-000002`)
   assert.equal(await invoice('east'), `${year}-000004`)
+})
+
+test('verification compares what control counted with what all ledgers have', async () => {
+  const { list } = await all.ask<{ list: string[] }>('/code-batches', { name: 'spring', credits: '5', codes: 2 })
+  for (const [at, { id }] of [...customers.values()].entries())
+    await all.ask(`/accounts/${id}/codes`, { code: list[at] })
+  await until(async () => (await control.query({ text: 'select 1 from crossing' })).length, 0)
+  assert.deepEqual((await verified(all)).problems, [])
+  await control.query({ text: 'update code set uses = uses + 1 where hash = (select min(hash) from code)' })
+  await control.query({ text: 'update invoice_counter set last = last + 1' })
+  const { problems } = await verified(all)
+  assert.match(problems.join('\n'), /Control counted 3 codes of the batch .*, but all ledgers together have 2\./)
+  assert.match(problems.join('\n'), /Control counted 5 invoices of the series .*, but all ledgers together have 4\./)
+})
+
+test('a vendor that fails in several ledgers is one alert of the installation', async () => {
+  const callers: Customer[] = []
+  const isEnough = (name: string) => callers.filter(({ home }) => home === name).length >= 3
+  while (!isEnough('east') || !isEnough('west')) callers.push(await all.customer())
+  const failing = { model: 'alpha-5.4', max_tokens: 5, messages: [{ role: 'user', content: '[[500]]' }] }
+  for (const { key } of callers)
+    for (let calls = 0; calls < 6; calls++)
+      assert.notEqual((await all.call('/v1/chat-completions', key, failing)).status, 200)
+  const gateways = [all.gateway, ...(all.cells?.all() ?? [])]
+  assert.equal(gateways.length, 3)
+  const open = gateways.map((one) => one.vendors.health().filter(({ breaker }) => breaker === 'open').length)
+  assert.deepEqual(open.slice(1), [1, 1], 'each ledger has its own breaker')
+  for (const gateway of gateways) await openedAlerts({ gateway }).look()
+  const { items } = await all.ask<{ items: Array<{ title: string }> }>('/alerts')
+  assert.deepEqual(
+    items.filter(({ title }) => title.startsWith('The circuit breaker')).map(({ title }) => title),
+    ['The circuit breaker of alpha is open'],
+  )
 })

@@ -9,7 +9,9 @@ import type { Log } from '../../kernel/log.ts'
 import { every } from '../../kernel/timers.ts'
 import type { World } from '../../kernel/world.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
+import type { Verifier } from '../../reports/verify/runs.ts'
 import type { Figures } from '../../telemetry/metrics.ts'
+import { compareLedgers } from './compare.ts'
 import { type Crossed, cross } from './crossings.ts'
 import { type Cell, type ControlCell, type Ledgers, openFront } from './front.ts'
 import { mirror } from './mirror.ts'
@@ -42,7 +44,8 @@ export interface LedgerPlace {
 type LedgerPlaces = ReadonlyMap<string, LedgerPlace>
 
 interface LedgersOptions<G> {
-  readonly control: ControlCell & Crossed & { readonly ledger: Pick<Ledger, 'system'> }
+  readonly control: ControlCell &
+    Crossed & { readonly ledger: Pick<Ledger, 'system'>; readonly verifier: Pick<Verifier, 'comparing'> }
   /** Where control is, as the servers of the ledgers reach it. */
   readonly controlAt: pg.PoolConfig
   readonly installation: string
@@ -123,6 +126,11 @@ export async function openLedgers<G>(options: LedgersOptions<G>) {
       await Promise.allSettled([...cells.values()].map((cell) => cell.changes.notice(topic)))
     })
   const roomiest = createRoom(cells, () => ledgers)
+  control.verifier.comparing(async () => {
+    const databases = [...ledgers.keys()].flatMap((name) => cells.get(name)?.database ?? [])
+    if (databases.length < ledgers.size) throw new Error('Not all ledgers answer, so they cannot be compared.')
+    return compareLedgers([control.database, ...databases])
+  })
   control.ledger.system.countElsewhere(createSpent(control.database, cells, world))
   openFront(control, {
     get names() {
@@ -144,6 +152,7 @@ export async function openLedgers<G>(options: LedgersOptions<G>) {
   return {
     /** Undefined: it does not answer yet. */
     of: (name: string) => cells.get(name),
+    all: () => [...cells.values()],
     /** Opens those that were added, and closes those that were removed or have another address. */
     async renew(now: LedgerPlaces): Promise<void> {
       const isSame = (name: string) => sameAddress(ledgers.get(name)?.connection, now.get(name)?.connection)

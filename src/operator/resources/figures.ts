@@ -54,7 +54,7 @@ export function figureResources({ database, catalog, statements, reports }: Figu
         const [{ vendors }, lowBalances, margin] = await Promise.all([
           reports.read(),
           readLowBalances(database),
-          readMargin(database, query.days),
+          readMargin(database, query),
         ])
         const unhealthy = vendors.filter(({ breaker, errors }) => breaker !== 'closed' || errors > 0)
         return {

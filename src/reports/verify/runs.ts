@@ -76,6 +76,7 @@ export function createVerifier(options: VerifierOptions) {
   const startedMs = world.nowMs()
   let stopping = false
   let going: Promise<void> | undefined
+  let compareLedgers: () => Promise<readonly string[]> = async () => []
 
   async function recent(on: Queryable = database) {
     const rows = await on.query<RunRow>(RECENT)
@@ -100,7 +101,8 @@ export function createVerifier(options: VerifierOptions) {
         earlier: await lastGood(database),
         onProgress: say,
       })
-      const problems = [...found.problems, ...((await options.compareCalls?.({ whole })) ?? [])]
+      const calls = (await options.compareCalls?.({ whole })) ?? []
+      const problems = [...found.problems, ...calls, ...(await compareLedgers())]
       const { checked } = found
       await end(id, { ...found, problems })
       if (problems.length === 0) log.info({ ...checked }, 'the ledger adds up')
@@ -164,6 +166,10 @@ export function createVerifier(options: VerifierOptions) {
       const row = await begin(whole, () => true)
       if (!row) throw new Fault('unavailable', { internal: { why: 'no run was begun' } })
       return viewOf(row)
+    },
+    /** With several ledgers: what control alone does not see. */
+    comparing: (compare: typeof compareLedgers) => {
+      compareLedgers = compare
     },
     /** Starts the nightly run if it is due. Every process calls it regularly. */
     async tick(): Promise<void> {

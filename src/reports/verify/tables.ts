@@ -310,7 +310,7 @@ const FINDINGS = {
      from code_use u left join code_batch b on b.id = u.batch_id
      left join transfer t on t.account_id = u.account_id and t.id = u.transfer_id and t.kind = 'code' and t.amount = b.credits and t.at = u.at
    ) x where is_wrong`,
-  // Of series that another database issues there is no counter here.
+  // Of series that another database issues there is no counter here. Of several ledgers, see extensions/ledgers.
   'Invoices of the series {series} in {year} go to {last}, but there are {count}, and the highest is {highest}.': `(
      select c.account_id, c.series, c.year, c.last, count(i.id) as count, coalesce(max(i.sequence), 0) as highest
      from invoice_counter c left join invoice i on i.series = c.series and i.year = c.year and i.sequence > 0
