@@ -13,7 +13,7 @@ import type { StoreHealth, StoreWatch } from '../database/health.ts'
 import type { Credits } from '../kernel/credits.ts'
 import type { Ledger, LedgerMeters } from '../ledger/ledger.ts'
 import type { VerificationState } from '../ledger/views.ts'
-import { UNIT_NAMES } from '../meter/kind.ts'
+import type { Unit } from '../meter/kind.ts'
 import { GEN_AI_METRICS, type GenAiFacts, genAiMeasured } from './gen-ai.ts'
 import type { LiveCall, Meters } from './monitor.ts'
 import { CounterTally, HistogramTally } from './tally.ts'
@@ -150,7 +150,10 @@ export function createMetrics(sources: MetricSources): Metrics {
       }
       own.count(Math.floor((status ?? 0) / 100), outcome ?? '')
       own.time(stream, durationMs / 1000)
-      if (usage) for (const unit of UNIT_NAMES) if (usage[unit]) units.add(unit, unitLabel, usage[unit])
+      for (const unit in usage) {
+        const quantity = usage[unit as Unit] // A usage is by unit.
+        if (quantity) units.add(unit, unitLabel, quantity)
+      }
     },
   }
 }

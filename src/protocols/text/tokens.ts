@@ -39,17 +39,19 @@ export const TIERS: ReadonlyArray<readonly [attribute: string, fields: readonly 
   ['inference_geo', ['inference_geo']],
 ]
 
+const TIER_FIELDS = TIERS.flatMap(([name, fields]) => fields.map((field) => ({ name, field })))
+
 /** How the vendor served an answer, from its report of usage or from the answer itself. */
 function servedOf(...places: readonly unknown[]): Pick<TokenCounts, 'served'> {
-  const served: Record<string, string> = {}
+  let served: Record<string, string> | undefined
   for (const place of places)
-    if (isObject(place))
-      for (const [name, fields] of TIERS)
-        for (const field of fields) {
-          const value = place[field]
-          if (typeof value === 'string' && value.length <= SERVED_CHARS_MAX) served[name] ??= value.toLowerCase()
-        }
-  return Object.keys(served).length > 0 ? { served } : {}
+    for (const { name, field } of TIER_FIELDS) {
+      const value = isObject(place) ? place[field] : undefined
+      if (typeof value !== 'string' || value.length > SERVED_CHARS_MAX) continue
+      served ??= {}
+      served[name] ??= value.toLowerCase()
+    }
+  return served ? { served } : {}
 }
 
 const SERVED_CHARS_MAX = 40
