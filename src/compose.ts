@@ -424,7 +424,11 @@ async function openExtensions(on: readonly Extension<Core, Place>[], core: Core)
     mount: (place) => {
       for (const one of all) one.mount(place)
     },
-    offered: async () => Object.assign({}, ...(await Promise.all(all.map((one) => one.offered())))),
+    offered: async () =>
+      Object.assign(
+        { extensions: on.map(({ name }) => name) },
+        ...(await Promise.all(all.map((one) => one.offered()))),
+      ),
     security: async (person) => Object.assign({}, ...(await Promise.all(all.map((one) => one.security(person))))),
     async leave(...of) {
       const ended: Awaited<ReturnType<LeavingDeps['onLeave']>>[] = []

@@ -107,6 +107,21 @@ test('the console takes types from the server, and of values only the table of k
   assert.deepEqual(wrong, [])
 })
 
+test('a page of an extension stands in the menu of the console only where the extension is switched on', () => {
+  const text = (file: string) => readFileSync(join(ROOT, 'console', 'src', file), 'utf8')
+  const routes = [...text('app.tsx').matchAll(/'(\/[^']*)'[,:]\s*page\(\(\) => import\('\.\/extensions\/(\w+)\//g)]
+  const extensionOf = new Map(routes.map(([, path = '', name]) => [path, name]))
+  const pages = [...text('navigation.ts').matchAll(/\{[^{}]*\bto: '([^']*)'[^{}]*\}/g)]
+  const wrong = pages.flatMap(([page, to = '']) => {
+    const path = to.startsWith('/operator') ? to : `/a/:account${to}`
+    const wanted = extensionOf.get(path) ?? extensionOf.get(path.replace(/\/[^/]*$/, '/:tab'))
+    const said = /\bof: '(\w+)'/.exec(page)?.[1]
+    return wanted === undefined || said === wanted ? [] : [`${to}: ${said}, not ${wanted}`]
+  })
+  assert.ok(extensionOf.size > 30 && pages.length > 40)
+  assert.deepEqual(wrong, [])
+})
+
 test('the insides of Node are known to one file, whose tests hold them against the lockfile', () => {
   const inside = /destroySoon|\.prototype\.\w+\.call|listenerCount/
   none(sources, (path) => path !== join('upstream', 'internals.ts') && inside.test(textOf(path)))

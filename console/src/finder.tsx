@@ -124,7 +124,7 @@ const isAccount = (account: string | undefined) => account !== undefined && acco
 /** What somebody may want to do, wherever they are. */
 function useActionsOf(account: string | undefined): (Found & { also?: string })[] {
   const may = useMay()
-  const { connectEnabled } = useSession()
+  const canConnect = useSession().extensions.includes('connect')
   const action = (label: string, icon: IconName, to: Found['to'], also = '') => ({
     kind: 'action',
     label,
@@ -155,7 +155,7 @@ function useActionsOf(account: string | undefined): (Found & { also?: string })[
     ...(may('accounts:write')
       ? [action('New account', 'accounts', '/operator/accounts?open=create', 'create customer')]
       : []),
-    ...(connectEnabled && may('vendors:write')
+    ...(canConnect && may('vendors:write')
       ? [action('Add vendor', 'vendors', '/operator/vendors/new', 'connect provider')]
       : []),
     ...(may('operators:write')

@@ -20,6 +20,8 @@ interface MenuPage {
   readonly right?: Permission
   /** Only where credits are sold. */
   readonly sold?: boolean
+  /** The extension whose page it is. */
+  readonly of?: string
 }
 
 export interface Section {
@@ -59,25 +61,35 @@ const ACCOUNT: readonly Section[] = [
       {
         to: '/purses',
         label: 'Purses',
+        of: 'purses',
         also: 'customers resell end users balance top-up freeze',
         right: 'budgets:read',
       },
-      { to: '/purse-prices', label: 'Prices for customers', also: 'markup resell margin', right: 'budgets:read' },
+      {
+        to: '/purse-prices',
+        label: 'Prices for customers',
+        of: 'purses',
+        also: 'markup resell margin',
+        right: 'budgets:read',
+      },
       {
         to: '/purse-payments',
         label: 'Payments by customers',
+        of: 'purses',
         also: 'stripe top-up refund resell webhook',
         right: 'purse-payments:read',
       },
       {
         to: '/sign-ins',
         label: 'Connected tools',
+        of: 'agents',
         also: 'mcp oauth connect server agents',
         right: 'tool-connections:read',
       },
       {
         to: '/content-logging',
         label: 'Content logging',
+        of: 'guardrails',
         also: 'recorded requests responses delete privacy',
         right: 'content-logging:read',
       },
@@ -89,7 +101,7 @@ const ACCOUNT: readonly Section[] = [
     icon: 'jobs',
     pages: [
       { to: '/jobs', label: 'Videos', also: 'jobs', right: 'jobs:read' },
-      { to: '/batches', label: 'Batches', also: 'files', right: 'jobs:read' },
+      { to: '/batches', label: 'Batches', of: 'background', also: 'files', right: 'jobs:read' },
     ],
   },
   {
@@ -99,17 +111,32 @@ const ACCOUNT: readonly Section[] = [
       {
         to: '/billing',
         label: 'Balance & plan',
+        of: 'sales',
         also: 'credits lots expiry redeem code card automatic top-up subscription cancel',
         right: 'accounts:read',
       },
-      { to: '/buy', label: 'Buy credits', also: 'pay pack payment checkout', right: 'purchases:read', sold: true },
+      {
+        to: '/buy',
+        label: 'Buy credits',
+        of: 'sales',
+        also: 'pay pack payment checkout',
+        right: 'purchases:read',
+        sold: true,
+      },
       {
         to: '/invoices',
         label: 'Invoices',
+        of: 'sales',
         also: 'billing details address VAT pdf credit note',
         right: 'invoices:read',
       },
-      { to: '/statement', label: 'Statement', also: 'balance csv pdf invoice month', right: 'statements:read' },
+      {
+        to: '/statement',
+        label: 'Statement',
+        of: 'finance',
+        also: 'balance csv pdf invoice month',
+        right: 'statements:read',
+      },
       {
         to: '/statement/movements',
         label: 'All movements',
@@ -122,8 +149,14 @@ const ACCOUNT: readonly Section[] = [
     label: 'Alerts',
     icon: 'bell',
     pages: [
-      { to: '/alerts', label: 'Alerts', right: 'alerts:read' },
-      { to: '/alerts/rules', label: 'Alert rules', also: 'budget receivers email slack', right: 'alert-settings:read' },
+      { to: '/alerts', label: 'Alerts', of: 'alerts', right: 'alerts:read' },
+      {
+        to: '/alerts/rules',
+        label: 'Alert rules',
+        of: 'alerts',
+        also: 'budget receivers email slack',
+        right: 'alert-settings:read',
+      },
       { to: '/deliveries', label: 'Deliveries', also: 'webhooks secret', right: 'deliveries:read' },
     ],
   },
@@ -136,6 +169,7 @@ const ACCOUNT: readonly Section[] = [
       {
         to: '/agents',
         label: 'Agents',
+        of: 'agents',
         also: 'settings models programs signed in claude code codex sign-ins',
         right: 'teams:read',
       },
@@ -169,12 +203,19 @@ const OPERATOR: readonly Section[] = [
         also: 'catalog routes fallback weight',
         right: 'catalog:read',
       },
-      { to: '/operator/catalog/list-prices', label: 'List prices', also: 'vendor costs', right: 'catalog:read' },
+      {
+        to: '/operator/catalog/list-prices',
+        label: 'List prices',
+        of: 'prices',
+        also: 'vendor costs',
+        right: 'catalog:read',
+      },
       { to: '/operator/catalog/document', label: 'JSON document', also: 'catalog editor', right: 'catalog:read' },
       { to: '/operator/catalog/versions', label: 'Versions', also: 'catalog roll back undo', right: 'catalog:read' },
       {
         to: '/operator/guardrails',
         label: 'Guardrails',
+        of: 'guardrails',
         also: 'redaction personal data pii patterns hook moderation block content filter',
         right: 'catalog:read',
       },
@@ -193,10 +234,17 @@ const OPERATOR: readonly Section[] = [
       {
         to: '/operator/products',
         label: 'Products',
+        of: 'products',
         also: 'openapi import api operations sell preset',
         right: 'catalog:read',
       },
-      { to: '/operator/tools', label: 'Tools', also: 'mcp servers agents till held back', right: 'vendors:read' },
+      {
+        to: '/operator/tools',
+        label: 'Tools',
+        of: 'agents',
+        also: 'mcp servers agents till held back',
+        right: 'vendors:read',
+      },
     ],
   },
   {
@@ -206,43 +254,56 @@ const OPERATOR: readonly Section[] = [
       {
         to: '/operator/finance',
         label: 'Margin',
+        of: 'finance',
         also: 'revenue cost model customer vendor month profit',
         right: 'margins:read',
       },
       {
         to: '/operator/finance/statements',
         label: 'Statements',
+        of: 'finance',
         also: 'invoice pdf zip month customers',
         right: 'statements:read',
       },
-      { to: '/operator/payments', label: 'Payments', also: 'stripe refund quarantine dispute', right: 'payments:read' },
+      {
+        to: '/operator/payments',
+        label: 'Payments',
+        of: 'sales',
+        also: 'stripe refund quarantine dispute',
+        right: 'payments:read',
+      },
       {
         to: '/operator/plans',
         label: 'Plans, packs and codes',
+        of: 'sales',
         also: 'subscription voucher coupon batch redeem',
         right: 'plans:read',
       },
       {
         to: '/operator/finance/invoices',
         label: 'Invoices',
+        of: 'sales',
         also: 'issuer VAT series months zip credit note',
         right: 'invoices:read',
       },
       {
         to: '/operator/payments/settings',
         label: 'Payment settings',
+        of: 'sales',
         also: 'stripe key webhook secret provider tax sell checklist',
         right: 'payment-settings:read',
       },
       {
         to: '/operator/finance/exports',
         label: 'Exports',
+        of: 'finance',
         also: 'cloudevents webhook openmeter lago stripe meters parquet s3 bucket focus backfill usage events',
         right: 'exports:read',
       },
       {
         to: '/operator/finance/vendor-reports',
         label: 'Vendor reconciliation',
+        of: 'finance',
         also: 'compare openai anthropic openrouter bill reconcile discrepancy csv',
         right: 'vendor-reports:read',
       },
@@ -253,10 +314,11 @@ const OPERATOR: readonly Section[] = [
     label: 'Gateway alerts',
     icon: 'bell',
     pages: [
-      { to: '/operator/alerts', label: 'Gateway alerts', right: 'alerts:read' },
+      { to: '/operator/alerts', label: 'Gateway alerts', of: 'alerts', right: 'alerts:read' },
       {
         to: '/operator/alerts/rules',
         label: 'Gateway alert rules',
+        of: 'alerts',
         also: 'receivers email slack',
         right: 'alert-settings:read',
       },
@@ -277,16 +339,24 @@ const OPERATOR: readonly Section[] = [
       {
         to: '/operator/sign-up',
         label: 'Sign-up',
+        of: 'sales',
         also: 'registration domains terms starting credits invite customers',
         right: 'sign-up:read',
       },
-      { to: '/operator/branding', label: 'Branding', also: 'name logo color support reseller', right: 'branding:read' },
-      { to: '/operator/mails', label: 'Mails', also: 'preview template email', right: 'branding:read' },
+      {
+        to: '/operator/branding',
+        label: 'Branding',
+        of: 'sales',
+        also: 'name logo color support reseller',
+        right: 'branding:read',
+      },
+      { to: '/operator/mails', label: 'Mails', of: 'sales', also: 'preview template email', right: 'branding:read' },
       { to: '/operator/operators', label: 'Operators', also: 'invite people roles', right: 'operators:read' },
       { to: '/operator/tokens', label: 'Gateway tokens', also: 'operator api scopes', right: 'tokens:read' },
       {
         to: '/operator/login',
         label: 'Login',
+        of: 'directory',
         also: 'single sign-on sso oidc provider second factor passkey',
         right: 'login-providers:read',
       },
@@ -298,12 +368,16 @@ const OPERATOR: readonly Section[] = [
 let lastPlace: Place = 'account'
 
 export function useNavigation(path: string, account: string | undefined): Navigation {
-  const { user, salesEnabled } = useSession()
+  const { user, salesEnabled, extensions } = useSession()
   const may = useMay()
   const isStaff = user.role !== 'user'
+  const isShown =
+    (has: (right: Permission) => boolean) =>
+    ({ right, sold, of }: MenuPage) =>
+      (right === undefined || has(right)) && (salesEnabled || !sold) && (of === undefined || extensions.includes(of))
   const sections = {
-    account: account ? ACCOUNT.map(below(account)).flatMap(only((right) => may(right, account), salesEnabled)) : [],
-    operator: isStaff ? OPERATOR.flatMap(only((right) => may(right), salesEnabled)) : [],
+    account: account ? ACCOUNT.map(below(account)).flatMap(only(isShown((right) => may(right, account)))) : [],
+    operator: isStaff ? OPERATOR.flatMap(only(isShown((right) => may(right)))) : [],
   }
   if (path.startsWith('/operator')) lastPlace = 'operator'
   else if (path.startsWith('/a/')) lastPlace = 'account'
@@ -318,13 +392,11 @@ const below =
     return { ...section, pages: [at(first), ...rest.map(at)] }
   }
 
-/** What of a section the person may see. */
+/** What of a section is shown. */
 const only =
-  (has: (right: Permission) => boolean, salesEnabled: boolean) =>
+  (isShown: (page: MenuPage) => boolean) =>
   (section: Section): Section[] => {
-    const [first, ...rest] = section.pages.filter(
-      ({ right, sold }) => (right === undefined || has(right)) && (salesEnabled || !sold),
-    )
+    const [first, ...rest] = section.pages.filter(isShown)
     return first ? [{ ...section, pages: [first, ...rest] }] : []
   }
 

@@ -88,12 +88,12 @@ export const whoView = z.object({
   /** Whether credits are sold here, and whether there are codes to redeem. The console hides the pages otherwise. */
   salesEnabled: z.boolean(),
   codesEnabled: z.boolean(),
-  /** Whether vendors can be added here. */
-  connectEnabled: z.boolean(),
+  /** The names of the extensions that are switched on. The console has no pages of others. */
+  extensions: z.array(z.string()),
 })
 export type WhoView = z.infer<typeof whoView>
 /** What the console shows only if it is there. */
-export type Offered = Pick<WhoView, 'salesEnabled' | 'codesEnabled' | 'connectEnabled'>
+export type Offered = Pick<WhoView, 'salesEnabled' | 'codesEnabled' | 'extensions'>
 
 export const sessionView = z.object({
   id: z.string(),

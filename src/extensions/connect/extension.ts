@@ -14,5 +14,4 @@ const COMMANDS: Commands = {
 export const connect = defineExtension<ConnectDeps>({
   name: 'connect',
   resources: (all: ConnectDeps) => withCommands(connectResources(all), COMMANDS),
-  offered: async () => ({ connectEnabled: true }),
 })

@@ -58,7 +58,7 @@ export function sessionResources(deps: SessionDeps): Resource[] {
         const { person, accounts } = sessionOf(actor)
         const [{ worth }, offered] = await Promise.all([deps.billing.get(), deps.offered()])
         const user = { id: person.id, email: person.email, role: person.role ?? 'user' } as const
-        return { user, accounts, worth, salesEnabled: false, codesEnabled: false, connectEnabled: false, ...offered }
+        return { user, accounts, worth, salesEnabled: false, codesEnabled: false, extensions: [], ...offered }
       },
     }),
     resource('POST /logout', 'self', {

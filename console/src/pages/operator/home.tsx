@@ -284,7 +284,7 @@ function TopAccounts({ sums }: { sums: UsageSums }) {
 
 /** Gone once everything is done. */
 function Checklist({ calls }: { calls: number }) {
-  const { connectEnabled } = useSession()
+  const canConnect = useSession().extensions.includes('connect')
   const vendors = useQuery('vendors', api.vendors)
   const accounts = useQuery('accounts/first', (signal) => api.accounts({ limit: 20 }, signal))
   const operators = useQuery('operators', api.operators)
@@ -299,7 +299,7 @@ function Checklist({ calls }: { calls: number }) {
     { done: calls > 0, to: '/', label: 'Create a key and make the first call' },
     {
       done: real,
-      to: connectEnabled ? '/operator/vendors/new' : '/operator/catalog/document',
+      to: canConnect ? '/operator/vendors/new' : '/operator/catalog/document',
       label: 'Connect a real vendor; all are simulated until then',
     },
     { done: operators.data.items.length > 1, to: '/operator/operators', label: 'Invite a second operator' },

@@ -43,7 +43,7 @@ export function VendorPage({ vendor: name }: { vendor: string }) {
 const BACK = { to: '/operator/vendors', label: 'Vendors' }
 
 function OneVendor({ vendor, catalog }: { vendor: Vendor; catalog: Catalog }) {
-  const { connectEnabled } = useSession()
+  const canConnect = useSession().extensions.includes('connect')
   const [test, setTest] = useState<VendorTest>()
   const [removing, setRemoving] = useState<VendorCheck>()
   const { name } = vendor
@@ -63,7 +63,7 @@ function OneVendor({ vendor, catalog }: { vendor: Vendor; catalog: Catalog }) {
           <Button right="vendors:write" icon="live" busy={testing.busy} onClick={() => testing.go()}>
             Test
           </Button>
-          {vendor.simulated || !connectEnabled ? null : (
+          {vendor.simulated || !canConnect ? null : (
             <LinkButton
               right="vendors:write"
               icon="plus"

@@ -14,7 +14,7 @@ import { vendorState, worstFirst } from './vendor-state.ts'
 export const vendorPath = (name: string) => `/operator/vendors/${encodeURIComponent(name)}`
 
 export function VendorsPage() {
-  const { connectEnabled } = useSession()
+  const canConnect = useSession().extensions.includes('connect')
   const vendors = useQuery('vendors', api.vendors, { everyMs: 5000 })
   const history = useQuery('vendor-history/24', (signal) => api.vendorHistory(24, signal), { everyMs: 10_000 })
   const catalog = useQuery('catalog', api.catalog)
@@ -23,7 +23,7 @@ export function VendorsPage() {
       title="Vendors"
       lead="Where calls are sent. A circuit breaker opens when a vendor has failed several times in a row; calls then take another route for a while."
       actions={
-        connectEnabled ? (
+        canConnect ? (
           <LinkButton right="vendors:write" look="primary" icon="plus" to="/operator/vendors/new">
             Add vendor
           </LinkButton>

@@ -1,7 +1,7 @@
 // Issuing invoices and credit notes, for the gateway's own sales and for accounts that sell to customers of theirs. A
 // payment is recorded and its invoice issued in one transaction, so that the one is never there without the other.
-// Numbers have no gaps for the same reason: the counter goes back with the transaction. With several ledgers a number that
-// was taken and not used is given to the next invoice.
+// Numbers have no gaps for the same reason: the counter goes back with the transaction. With several ledgers a number
+// that was taken and not used is given to the next invoice.
 import { hash } from 'node:crypto'
 import type { Audit, By } from '../../../database/audit.ts'
 import { type Database, type Queryable, type Statement, sql } from '../../../database/database.ts'
