@@ -316,6 +316,9 @@ export function createKeys(options: {
     noticed: () => changes.notice('keys'),
 
     /** Ends the key of a grant, if there is one that lives. */
+    /** A grant is valid as long as the API key that represents it. */
+    grantLives: async (grant: string) => (await database.query(GRANT_LIVES, [grant])).length > 0,
+
     async revokeGrant(grant: string, by: By) {
       const [row] = await database.query<{ id: string }>(OF_GRANT, [grant])
       if (row) await this.revoke(row.id, by)
@@ -457,6 +460,8 @@ const KEEP_CONTENT_RULE = sql('key_keep_content_rule')`
 const OF_GRANT = sql('key_of_grant')`select id from api_key where grant_id = $1 and revoked_at is null`
 /** Keys that were replaced count until their overlap ends. */
 const LIVE = '(k.revoked_at is null or k.revoked_at > now())'
+const GRANT_LIVES = sql('key_grant_lives')`
+  select 1 from api_key k where k.grant_id = $1 and ${LIVE} and (k.expires_at is null or k.expires_at > now())`
 const OF_PERSON = sql('key_of_person')`select k.id, k.client is not null as program from api_key k
      left join oauth_object o on o.model = 'Grant' and o.digest = sha256(convert_to(k.grant_id, 'UTF8'))
    where k.account_id = any($1) and ${LIVE}

@@ -18,7 +18,7 @@ import { createHomes, type Home } from './homes.ts'
 /** A gateway of this process: that of control, or of a ledger. */
 export interface Cell {
   readonly app: Pick<WebServer, 'dispatch' | 'upgrade' | 'posted' | 'router'>
-  readonly keys: Pick<Keys, 'create' | 'revokeGrant'>
+  readonly keys: Pick<Keys, 'create' | 'revokeGrant' | 'grantLives'>
   readonly accounts: Pick<Accounts, 'createIn' | 'created' | 'close' | 'change' | 'read'>
   readonly database: Database
   readonly office: { readonly routes: { readonly resources: readonly Resource[] } }
@@ -80,21 +80,25 @@ export function openFront(control: ControlCell, ledgers: Ledgers): void {
   }
 
   // A key is made, and ends, where its account lies.
-  const { create, revokeGrant } = control.keys
+  const { create, grantLives } = control.keys
+  const revokeGrant = control.keys.revokeGrant.bind(control.keys)
+  const keysOf = async (grant: string) => at(await homes.ofGrant(grant))?.keys
   Object.assign(control.keys, {
-    create: async (...of: Parameters<typeof create>) =>
-      (at(await homes.ofAccount(of[0]))?.keys.create ?? create)(...of),
-    revokeGrant: async (...of: Parameters<typeof revokeGrant>) => {
-      const cell = at(await homes.ofGrant(of[0]))
-      return cell ? cell.keys.revokeGrant(...of) : revokeGrant.apply(control.keys, of)
+    create: async (...of) => (at(await homes.ofAccount(of[0]))?.keys.create ?? create)(...of),
+    grantLives: async (grant) => ((await keysOf(grant))?.grantLives ?? grantLives)(grant),
+    async revokeGrant(grant, by) {
+      const there = await keysOf(grant)
+      await (there ? there.revokeGrant(grant, by) : revokeGrant(grant, by))
     },
-  } satisfies typeof control.keys)
+  } satisfies Cell['keys'])
 
   const { createIn, close, change, read } = control.accounts
   const accountsOf = async (id: string) => at(await homes.ofAccount(id))?.accounts
   Object.assign(control.accounts, {
     async createIn(tx, input, by) {
       const name = await ledgers.roomiest(input.region)
+      if (name === null && input.region !== undefined)
+        throw new Fault('unavailable', { message: `No ledger lies in ${input.region} now.`, retryAfterSeconds: 60 })
       if (name === null) return createIn(tx, input, by)
       return decideAccount(tx, { name, world: control.world }, input, by)
     },

@@ -324,10 +324,6 @@ const LIVES = `(o.expires_at is null or o.expires_at > now())`
 const SELECT = `select o.payload, extract(epoch from o.consumed_at)::float8 as consumed, extract(epoch from o.expires_at - now())::float8 as left
    from oauth_object o`
 const FIND = sql('oauth_find')`${SELECT} where o.model = $1 and o.digest = $2 and ${LIVES}`
-// A grant is valid as long as the API key that represents it.
-const FIND_GRANT = sql('oauth_find_grant')`
-  ${SELECT} join api_key k on k.grant_id = $3 where o.model = $1 and o.digest = $2 and ${LIVES}
-   and (k.revoked_at is null or k.revoked_at > now()) and (k.expires_at is null or k.expires_at > now())`
 // Of two concurrent uses, only one finds the row unused.
 const CONSUME = sql('oauth_consume')`
   update oauth_object set consumed_at = now() where model = $1 and digest = $2 and consumed_at is null returning 1`
@@ -350,6 +346,8 @@ interface AdapterDeps {
   readonly userCode: (code: string) => string
   /** Revokes the key of a grant. */
   readonly revoked: (grant: string) => Promise<void>
+  /** Whether its key does. */
+  readonly lives: (grant: string) => Promise<boolean>
   /** Clears the cached tokens of every process. */
   readonly forget: () => Promise<void>
   /** The caller's network address; undefined for a person at the console. */
@@ -399,10 +397,9 @@ function createAdapter(deps: AdapterDeps, { beforeFind, beforeConsume }: Checks)
       if (model === 'Grant') await database.query(KEEP_CLIENT, [tokenDigest(String(payload.clientId)), seconds ?? 0])
     },
     async find(id: string): Promise<Payload | undefined> {
-      const isGrant = model === 'Grant'
       beforeFind(model, tokenDigest(id))
-      const values = [model, tokenDigest(id), ...(isGrant ? [id] : [])]
-      const [row] = await database.query<PayloadRow>(isGrant ? FIND_GRANT : FIND, values)
+      if (model === 'Grant' && !(await deps.lives(id))) return undefined
+      const [row] = await database.query<PayloadRow>(FIND, [model, tokenDigest(id)])
       return row && payloadOf(row, id, deps.world)
     },
     async consume(id: string): Promise<void> {

@@ -23,7 +23,7 @@ import { createDeviceSignIns, type DeviceDeps, type DeviceSignIns } from './devi
 export interface OauthDeps extends DeviceDeps {
   readonly publicUrl: () => string
   readonly changes: Pick<Changes, 'bump' | 'notice'>
-  readonly keys: Pick<Keys, 'create' | 'revokeGrant'>
+  readonly keys: Pick<Keys, 'create' | 'revokeGrant' | 'grantLives'>
   readonly guard: Pick<GuardedFetch, 'download'>
   readonly world: World
   readonly log: Log
@@ -67,6 +67,7 @@ export function createOauth(deps: OauthDeps, resources: readonly [string, ...str
     return byHost.spend(host, 1) === undefined
   }
   const revoked = (grant: string) => keys.revokeGrant(grant, BY)
+  const lives = (grant: string) => keys.grantLives(grant)
   async function forget(): Promise<void> {
     await database.transaction((tx) => deps.changes.bump(tx, 'keys'))
     await deps.changes.notice('keys')
@@ -75,7 +76,7 @@ export function createOauth(deps: OauthDeps, resources: readonly [string, ...str
 
   async function make(): Promise<Provider> {
     const { createAuthority } = await import('./authority.ts')
-    return createAuthority(issuer(), { ...deps, revoked, forget, mayFetch, origin, resources })
+    return createAuthority(issuer(), { ...deps, revoked, lives, forget, mayFetch, origin, resources })
   }
   function load(): Promise<Provider> {
     // A failed load is retried by the next call.
