@@ -16,6 +16,7 @@ import { realWorld } from '../src/kernel/world.ts'
 import { type ChaosProxy, startProxy } from './chaos/proxy.ts'
 import { CHEAP, OPERATOR_TOKEN, SECRET } from './gateway.ts'
 import { FAST } from './job-pace.ts'
+import type { JobProcessOptions } from './job-process.ts'
 import { closing } from './started.ts'
 
 export interface Customer {
@@ -92,6 +93,12 @@ export async function startServers(ledgers: readonly string[]) {
   return {
     folder,
     environment,
+    /** Of a gateway in a process of its own (killable.ts). */
+    processOf: (sandboxUrl: string): JobProcessOptions => {
+      const { DATABASE_URL, TOLLGATE_LEDGERS } = environment
+      const connection = { connectionString: DATABASE_URL }
+      return { connection, sandboxUrl, data: join(folder, 'data'), environment: { DATABASE_URL, TOLLGATE_LEDGERS } }
+    },
     addressOf,
     databaseOf,
     homesOf,

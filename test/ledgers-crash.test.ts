@@ -9,7 +9,7 @@ import { countBy, startTraffic, type Told, type Traffic } from './chaos/traffic.
 import { type Customer, startServers, visitorOf } from './installation.ts'
 import { type Killable, killable } from './killable.ts'
 import { runs } from './runs.ts'
-import { started, temporary } from './started.ts'
+import { started } from './started.ts'
 import { atLeast, pause, until } from './until.ts'
 
 const LEDGERS = ['east', 'north', 'west']
@@ -28,19 +28,13 @@ interface Order {
 
 const servers = started(() => startServers(LEDGERS))
 const vendor = started(() => startSandbox({ world: realWorld, speed: 1000 }))
-const data = temporary('tollgate-ledgers-crash-')
 const start = killable()
 const gateways: Killable[] = []
 let customers: Map<string, Customer>
 const told = new Map<string, Told[]>(LEDGERS.map((name) => [name, []]))
 const orders: Order[] = []
 
-async function startGateway(): Promise<void> {
-  const connection = { connectionString: servers.addressOf('control') }
-  const { DATABASE_URL, TOLLGATE_LEDGERS } = servers.environment
-  const environment = { DATABASE_URL, TOLLGATE_LEDGERS }
-  gateways.push(await start({ connection, sandboxUrl: vendor.url, data, environment }))
-}
+const startGateway = async () => void gateways.push(await start(servers.processOf(vendor.url)))
 
 before(async () => {
   await startGateway()
