@@ -1,9 +1,11 @@
 // `npm run bench -- capacity [--rounds 5] [--seconds 10]`: what a call costs the database (processor time, write-ahead
 // log, transactions, storage), for one account, for 1,000 and for many that call rarely, from one gateway process and
-// from four; and what follows from that: the rate of calls at which each step of growing pays.
+// from four; and what follows from that: the rate of calls at which each step of growing pays. With `--ledgers 2` only
+// this: the cost with 1,000 accounts in two ledgers and in one, each on a Postgres of its own.
 import { freemem } from 'node:os'
+import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import type { Database } from '../src/database/database.ts'
+import { type Embedded, startEmbedded } from '../src/database/server/embedded.ts'
 import { realWorld as world } from '../src/kernel/world.ts'
 import { readSums } from '../src/reports/sums.ts'
 import { openBed } from './bed.ts'
@@ -17,10 +19,15 @@ import { startTollgate, type Tollgate } from './tollgate.ts'
 
 const { values: args } = parseArgs({
   args: process.argv.slice(3),
-  options: { rounds: { type: 'string', default: '5' }, seconds: { type: 'string', default: '10' } },
+  options: {
+    rounds: { type: 'string', default: '5' },
+    seconds: { type: 'string', default: '10' },
+    ledgers: { type: 'string', default: '1' },
+  },
 })
 const ROUNDS = Number(args.rounds)
 const SECONDS = Number(args.seconds)
+const LEDGERS = Number(args.ledgers)
 const WARM_UP_SECONDS = 5
 const WARM_UPS_MAX = 8
 /** None calls twice within a round, so that no process has a lease for it: each call has a hold of its own. */
@@ -32,6 +39,7 @@ const LOADS = [
   { what: 'one account, 4 processes', accounts: 1, processes: 4 },
   { what: '1,000 accounts, 4 processes', accounts: 1_000, processes: 4 },
 ]
+const MANY = 1_000
 const PROCESS_BYTES = 400e6
 const DAY_SECONDS = 86_400
 /** A longer restore is an outage that standbys are cheaper than. */
@@ -64,6 +72,8 @@ interface Spent {
   readonly bytes: ReadonlyMap<string, number>
 }
 
+type Started = Partial<Parameters<typeof startTollgate>[0]> & { readonly store: Embedded }
+
 interface Round {
   readonly measured: Measured
   readonly before: Spent
@@ -72,38 +82,48 @@ interface Round {
 
 type Load = (typeof LOADS)[number] & {
   readonly tollgate: Tollgate
+  readonly store: Embedded
   readonly keys: readonly string[]
   readonly rounds: Round[]
 }
 
 const SPENT = {
   text: `select (pg_current_wal_insert_lsn() - '0/0')::bigint as wal,
-    (select sum(xact_commit)::bigint from pg_stat_database) as commits, (select count(*) from lease) as leases`,
+    (select sum(xact_commit)::bigint from pg_stat_database) as commits`,
 }
 /** With indexes; partitions as the table that they are parts of. */
 const BYTES = {
   text: `select coalesce(p.relname, c.relname) as name, sum(pg_total_relation_size(c.oid))::bigint as bytes from pg_class c
     left join pg_inherits i on i.inhrelid = c.oid left join pg_class p on p.oid = i.inhparent
-    where c.relkind = 'r' and c.relnamespace = current_schema()::regnamespace group by 1`,
+    where c.relkind = 'r' and c.relnamespace = 'public'::regnamespace group by 1`,
 }
 
-async function spent(database: Database, store: number): Promise<Spent> {
-  const [row] = await database.query<{ wal: bigint; commits: bigint; leases: bigint }>(SPENT)
-  const tables = await database.query<{ name: string; bytes: bigint }>(BYTES)
+async function spent({ tollgate, store }: Load): Promise<Spent> {
+  const [row] = await tollgate.database.query<{ wal: bigint; commits: bigint }>(SPENT)
+  const tables = await Promise.all(tollgate.ledgers.map((one) => one.query<{ name: string; bytes: bigint }>(BYTES)))
+  const bytes = new Map<string, number>()
+  for (const table of tables.flat()) bytes.set(table.name, (bytes.get(table.name) ?? 0) + Number(table.bytes))
   return {
-    cpu: cpuMicros(family(store)),
+    cpu: cpuMicros(family(store.pid)),
     wal: Number(row?.wal),
     commits: Number(row?.commits),
-    leases: Number(row?.leases),
-    bytes: new Map(tables.map(({ name, bytes }) => [name, Number(bytes)])),
+    leases: await leasesOf(tollgate),
+    bytes,
   }
 }
 
+async function leasesOf({ ledgers }: Tollgate): Promise<number> {
+  const text = 'select count(*)::int as leases from lease'
+  const counts = await Promise.all(ledgers.map((one) => one.query<{ leases: number }>({ text })))
+  return counts.flat().reduce((all, { leases }) => all + leases, 0)
+}
+
 /** Settlements that are durable are posted a moment later, which belongs to the price of their calls. */
-async function untilPosted(database: Database): Promise<void> {
+async function untilPosted({ ledgers }: Tollgate): Promise<void> {
+  const text = 'select 1 from journal limit 1'
   for (;;) {
-    const [row] = await database.query<{ waiting: boolean }>({ text: 'select exists (select from journal) as waiting' })
-    if (!row?.waiting) return
+    const rows = await Promise.all(ledgers.map((one) => one.query({ text })))
+    if (rows.flat().length === 0) return
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
 }
@@ -112,8 +132,7 @@ async function untilPosted(database: Database): Promise<void> {
 async function warmUp({ tollgate, accounts, processes }: Load, run: () => Promise<unknown>): Promise<void> {
   for (let times = 1; accounts < RARE_ACCOUNTS && times <= WARM_UPS_MAX; times++) {
     await run()
-    const [row] = await tollgate.database.query<{ leases: bigint }>({ text: 'select count(*) as leases from lease' })
-    if (Number(row?.leases) >= accounts * processes) return
+    if ((await leasesOf(tollgate)) >= accounts * processes) return
   }
 }
 
@@ -125,9 +144,21 @@ const gatewayMicros = (load: Load) => median(load.rounds.map(({ measured }) => m
 const bytesPerCall = (load: Load, name: string) =>
   sum(load, ({ before, after }) => (after.bytes.get(name) ?? 0) - (before.bytes.get(name) ?? 0)) / callsOf(load)
 
+const microsOf = ({ rounds }: Load) =>
+  rounds.map(({ measured, before, after }) => (after.cpu - before.cpu) / measured.started)
+
+/** Postgres' time for a call, round by round. */
+function ratioOf([one, several]: readonly Load[]): string {
+  if (!one || !several) throw new Error('There is nothing to compare with.')
+  const before = microsOf(one)
+  const ratios = microsOf(several).map((micros, round) => micros / before[round]!) // As many rounds.
+  const each = ratios.map((ratio) => ratio.toFixed(3)).join(', ')
+  return `Postgres time of a call in ${LEDGERS} ledgers ÷ in one: ${median(ratios).toFixed(3)} (${each})`
+}
+
 function costTable(loads: readonly Load[]): string {
   const rows = loads.map((load) => {
-    const each = load.rounds.map(({ measured, before, after }) => (after.cpu - before.cpu) / measured.started)
+    const each = microsOf(load)
     return [
       load.what,
       `${perCall(load, 'cpu').toFixed(0)} (${Math.min(...each).toFixed(0)} to ${Math.max(...each).toFixed(0)})`,
@@ -200,41 +231,55 @@ async function main(): Promise<void> {
   const { body } = listCases(true).find(({ id }) => id === 'chat-64')!
   const loads: Load[] = []
   const gateways: Tollgate[] = []
-  const run = ({ tollgate, keys, processes }: Load, seconds: number) => {
+  const run = ({ tollgate, store, keys, processes }: Load, seconds: number) => {
     const aim = { ...aimAt(tollgate, body), headers: {}, keys }
     const shape = { connections: 64 * processes, seconds, warmSeconds: 0 }
     return measure(tools, { gateway: tollgate.pid, store: store.pid }, aim, shape)
   }
+  const own: Embedded[] = []
+  const start = async (one: Started, most: number) => {
+    const tollgate = await startTollgate({ ...options, cores: cores.all, ...one })
+    gateways.push(tollgate)
+    const keys = (await tollgate.accounts(most)).map(({ key }) => key)
+    for (const ledger of tollgate.ledgers) await ledger.query({ text: 'vacuum analyze' })
+    return { tollgate, keys, store: one.store }
+  }
   try {
-    for (const processes of [1, 4]) {
+    for (const ledgers of LEDGERS > 1 ? [0, LEDGERS] : []) {
+      const dataDirectory = join(options.directory, `of-${ledgers}`)
+      const store = await startEmbedded({ dataDirectory, log: () => undefined })
+      own.push(store)
+      const started = await start({ store, name: `ledgers-${ledgers}`, ledgers }, MANY)
+      const what = `1,000 accounts, ${ledgers || 'one'} ledger${ledgers ? 's' : ''}`
+      loads.push({ what, accounts: MANY, processes: 1, ...started, rounds: [] })
+    }
+    for (const processes of LEDGERS > 1 ? [] : [1, 4]) {
       if (freemem() < processes * PROCESS_BYTES) continue
-      const more = { cores: cores.all, workers: processes, name: `${processes}` }
-      const tollgate = await startTollgate({ ...options, store, ...more })
-      gateways.push(tollgate)
-      const keys = (await tollgate.accounts(RARE_ACCOUNTS)).map(({ key }) => key)
-      await tollgate.database.query({ text: 'vacuum analyze' })
+      const started = await start({ store, workers: processes, name: `${processes}` }, RARE_ACCOUNTS)
       for (const load of LOADS.filter((one) => one.processes === processes))
-        loads.push({ ...load, tollgate, keys: keys.slice(0, load.accounts), rounds: [] })
+        loads.push({ ...load, ...started, keys: started.keys.slice(0, load.accounts), rounds: [] })
     }
     for (let round = 0; round < ROUNDS; round++)
       for (const load of loads) {
         await warmUp(load, () => run(load, WARM_UP_SECONDS))
-        await untilPosted(load.tollgate.database)
-        const before = await spent(load.tollgate.database, store.pid)
+        await untilPosted(load.tollgate)
+        const before = await spent(load)
         const measured = await run(load, SECONDS)
-        await untilPosted(load.tollgate.database)
-        load.rounds.push({ measured, before, after: await spent(load.tollgate.database, store.pid) })
+        await untilPosted(load.tollgate)
+        load.rounds.push({ measured, before, after: await spent(load) })
         console.error(`  ${round + 1}: ${load.what}`)
       }
     const micros = await reportMicros(gateways[0]!)
+    const last = LEDGERS > 1 ? ratioOf(loads) : stepsTable(loads, micros)
     const failed = loads.reduce((all, load) => all + sum(load, ({ measured }) => measured.non200 + measured.err), 0)
     const calls = loads.reduce((all, load) => all + callsOf(load), 0)
-    console.log([costTable(loads), storageTable(loads), stepsTable(loads, micros)].join('\n\n'))
+    console.log([costTable(loads), storageTable(loads), last].join('\n\n'))
     console.log(
       `\n${calls} calls, ${failed} of them failed; ${ROUNDS} rounds of ${SECONDS} s, in turns. A report on single calls takes ${micros.toFixed(1)} µs for each. ${machine()}, Postgres ${store.version}; load average ${loadBefore.toFixed(1)} before the run, ${((stolen() ?? 0) * 100).toFixed(1)} % of the processors' time given to other machines.`,
     )
   } finally {
     for (const gateway of gateways) await gateway.stop()
+    for (const store of own) await store.stop()
     await close()
   }
 }

@@ -3,6 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { digestOf, makeKey } from '../src/admission/api-key.ts'
 import { type Database, openDatabase } from '../src/database/database.ts'
+import { LEDGER_SCHEMAS } from '../src/database/tables.ts'
 import { type Embedded, startEmbedded } from '../src/extensions/postgres/embedded.ts'
 import { createSecrets } from '../src/kernel/secret.ts'
 import { newId, realWorld as world } from '../src/kernel/world.ts'
@@ -23,6 +24,8 @@ export interface Account {
 
 export interface Tollgate extends Target {
   readonly database: Database
+  /** Where its accounts are: several databases, or that one. */
+  readonly ledgers: readonly Database[]
   readonly databaseName: string
   /** From its start until it says that it is ready. */
   readonly readyMs: number
@@ -56,6 +59,8 @@ export async function startTollgate(
     databaseName?: string | undefined
     /** The balance of the account whose key its `headers` have. */
     credits?: bigint | undefined
+    /** So many ledgers beside it, each a database of its own; absent: it is the only one. */
+    ledgers?: number
   },
 ): Promise<Tollgate> {
   const name = options.name ?? 'Tollgate'
@@ -64,13 +69,15 @@ export async function startTollgate(
   const catalogFile = join(home, 'catalog.json')
   writeFileSync(catalogFile, JSON.stringify(benchCatalog(options, options.modelsMore)))
   const databaseName = options.databaseName ?? `bench_${newId(world)}`
+  const ledgerNames = Array.from({ length: options.ledgers ?? 0 }, (_, n) => `${databaseName}_${n + 1}`)
   if (options.databaseName === undefined) {
     const admin = openDatabase({ connection: { ...options.store.connection }, connectionsMax: 1 })
-    await admin.query({ text: `create database ${databaseName}` })
+    for (const made of [databaseName, ...ledgerNames]) await admin.query({ text: `create database ${made}` })
     await admin.close()
   }
   const { host, user, port: storePort, password } = options.store.connection
   const login = password === undefined ? user : `${user}:${encodeURIComponent(password)}`
+  const addressOf = (database: string) => `postgres://${login}@${encodeURIComponent(host)}:${storePort}/${database}`
   const port = await freePort()
   const beganMs = world.elapsedMs()
   const started = await start(
@@ -91,18 +98,23 @@ export async function startTollgate(
         TOLLGATE_CATALOG: catalogFile,
         TOLLGATE_WORKERS: String(options.workers ?? 1),
         ...(options.tls ? { NODE_EXTRA_CA_CERTS: options.tls.certificate } : {}),
-        DATABASE_URL: `postgres://${login}@${encodeURIComponent(host)}:${storePort}/${databaseName}`,
+        DATABASE_URL: addressOf(databaseName),
+        TOLLGATE_LEDGERS: ledgerNames.map((ledger, n) => `l${n + 1}=${addressOf(ledger)}`).join(' '),
       },
     },
   )
   while (!(await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined))?.ok)
     await new Promise((resolve) => setTimeout(resolve, 20))
   const readyMs = world.elapsedMs() - beganMs
-  const database = openDatabase({
-    // Filling a large store takes its time.
-    connection: { ...options.store.connection, database: databaseName, query_timeout: 0 },
-    connectionsMax: 2,
-  })
+  const open = (database: string, schemas?: string) =>
+    openDatabase({
+      // Filling a large store takes its time.
+      connection: { ...options.store.connection, database, query_timeout: 0 },
+      connectionsMax: 2,
+      schemas,
+    })
+  const database = open(databaseName)
+  const ledgers = ledgerNames.length > 0 ? ledgerNames.map((ledger) => open(ledger, LEDGER_SCHEMAS)) : [database]
   const pepper = createSecrets(SECRET).key('api-key')
   const headersOf = (key: string) => ({ Authorization: `Bearer ${key}` })
 
@@ -117,9 +129,11 @@ export async function startTollgate(
     })
     for (let i = 0; i < count; i++)
       made.push({ id: `acc_${newId(world)}`, keyId: `key_${newId(world)}`, key: makeKey(world) })
-    for (let at = 0; at < count; at += 10_000) {
-      const some = made.slice(at, at + 10_000)
+    const share = Math.ceil(count / ledgers.length)
+    for (let at = 0; at < count; at += Math.min(10_000, share)) {
+      const some = made.slice(at, at + Math.min(10_000, share))
       const ids = some.map((account) => account.id)
+      const database = ledgers[Math.floor(at / share)]! // Each has a share.
       await database.query(
         {
           text: `with made as (insert into account (id, name, posted) select x, 'bench', $2 from unnest($1::text[]) x)
@@ -157,6 +171,7 @@ export async function startTollgate(
     port,
     headers: headersOf(first!.key),
     database,
+    ledgers,
     accounts,
     async budgeted() {
       const [account] = await accounts(1)
@@ -179,7 +194,7 @@ export async function startTollgate(
       return { seconds: figure('sum'), count: figure('count') }
     },
     async stop() {
-      await database.close()
+      for (const one of new Set([database, ...ledgers])) await one.close()
       await started.stop()
     },
   }
