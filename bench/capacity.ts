@@ -5,7 +5,7 @@
 import { freemem } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { type Embedded, startEmbedded } from '../src/database/server/embedded.ts'
+import { type Embedded, startEmbedded } from '../src/extensions/postgres/embedded.ts'
 import { realWorld as world } from '../src/kernel/world.ts'
 import { readSums } from '../src/reports/sums.ts'
 import { openBed } from './bed.ts'

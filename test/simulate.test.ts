@@ -5,9 +5,9 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { testServer } from './database.ts'
 import { runs } from './runs.ts'
-import { type Lane, makeLaneTemplate, openLane } from './simulate/lane.ts'
-import { SABOTAGES, STAGES } from './simulate/sabotages.ts'
-import { runSeeds } from './simulate/seeds.ts'
+import { makeLaneTemplate } from './simulate/lane.ts'
+import { LEDGER_SABOTAGES, SABOTAGES, STAGES } from './simulate/sabotages.ts'
+import { openLanes, runSeeds } from './simulate/seeds.ts'
 import { simulate } from './simulate/simulation.ts'
 
 const LIMITED_SEEDS = runs(3, 20)
@@ -15,12 +15,13 @@ const SEEDS = runs(4, 60)
 /** Seeds that a broken gateway may pass before one notices. */
 const UNNOTICED_MAX = 150
 
-let lane: Lane
+let lanes: Awaited<ReturnType<typeof openLanes>>
 before(async () => {
   await makeLaneTemplate(testServer())
-  lane = await openLane(testServer(), `simulate_${process.pid}_alone`)
+  lanes = await openLanes(testServer(), 'alone', 3)
 })
-after(() => lane.close())
+after(() => lanes.close())
+const one = () => lanes.all.slice(0, 1)
 
 test('seeds of crashes, lost answers and bad vendors leave the ledger right', async () => {
   const { done, failures } = await runSeeds(testServer(), { from: 1, count: SEEDS, atOnce: 4 })
@@ -45,17 +46,30 @@ test('seeds with limits of the whole gateway keep within them', async () => {
   assert.deepEqual([done, failures.map(({ seed, error }) => `${seed}: ${error}`)], [LIMITED_SEEDS, []])
 })
 
+test('seeds with accounts that move between three ledgers leave all of them right', async (t) => {
+  const count = runs(4, 100)
+  const { done, moved, failures } = await runSeeds(testServer(), { from: 1, count, atOnce: 2, ledgers: 3 })
+  assert.deepEqual([done, failures.map(({ seed, error }) => `${seed}: ${error}`)], [count, []])
+  assert.ok(moved > 0)
+  t.diagnostic(`${moved} moves`)
+})
+
 test('a seed tells the same story again, alone or after and beside others', async () => {
   const { digests } = await runSeeds(testServer(), { from: 1, count: runs(3, 6), atOnce: 3 })
   for (const seed of [...digests.keys()].reverse().slice(0, runs(2, 6)))
-    assert.equal((await simulate(seed, lane)).digest, digests.get(seed), `seed ${seed}`)
+    assert.equal((await simulate(seed, one())).digest, digests.get(seed), `seed ${seed}`)
 })
 
 /** Each takes seconds, and some many seeds. The long tests break the gateway in every way. */
-for (const [name, sabotage] of Object.entries(SABOTAGES).slice(0, runs(2, Number.POSITIVE_INFINITY)))
+const some = (sabotages: typeof SABOTAGES, few: number) =>
+  Object.entries(sabotages).slice(0, runs(few, Number.POSITIVE_INFINITY))
+for (const [name, sabotage] of [...some(SABOTAGES, 2), ...some(LEDGER_SABOTAGES, 1)])
   test(`the simulator notices when ${name}`, async (t) => {
     for (let seed = 1; seed <= UNNOTICED_MAX; seed++) {
-      const failure = await simulate(seed, lane, { sabotage, stage: STAGES[name] }).then(
+      const failure = await simulate(seed, name in LEDGER_SABOTAGES ? lanes.all : one(), {
+        sabotage,
+        stage: STAGES[name],
+      }).then(
         () => undefined,
         (error: Error) => error,
       )

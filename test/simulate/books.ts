@@ -66,22 +66,28 @@ interface State {
   readonly spent: readonly Spent[]
 }
 
+/** Of one account, where it lives: while it moves, in the ledger that it leaves. */
 const SEE = {
   name: 'books',
-  text: `select (select coalesce(sum(held), 0)::int from account) as held, (select coalesce(sum(posted), 0)::int from account) as posted,
+  text: `select a.held::int as held, a.posted::int as posted,
     (select coalesce(json_agg(json_build_object('id', l.id, 'remaining', l.remaining, 'held', l.held,
-       'holds', (select coalesce(sum((p ->> 1)::int), 0) from hold h, jsonb_array_elements(h.lots) p where h.lots is not null and p ->> 0 = l.id),
-       'moved', (select coalesce(sum((t.lots ->> l.id)::int), 0) from transfer t where t.lots is not null))), '[]') from lot l) as lots,
+       'holds', (select coalesce(sum((p ->> 1)::int), 0) from hold h, jsonb_array_elements(h.lots) p where h.account_id = $1 and h.lots is not null and p ->> 0 = l.id),
+       'moved', (select coalesce(sum((t.lots ->> l.id)::int), 0) from transfer t where t.account_id = $1 and t.lots is not null))), '[]')
+     from lot l where l.account_id = $1) as lots,
     (select coalesce(json_agg(json_build_object('id', id, 'key', key_id, 'process', case when job then 'jobs' else process_id end, 'amount', amount,
-       'tokens', tokens, 'atMs', extract(epoch from created_at) * 1000)), '[]') from hold) as holds,
+       'tokens', tokens, 'atMs', extract(epoch from created_at) * 1000)), '[]') from hold where account_id = $1) as holds,
     (select coalesce(json_agg(json_build_object('id', id, 'key', key_id, 'process', process_id, 'amount', amount,
-       'recalledMs', extract(epoch from recalled_at) * 1000, 'requests', (select sum((s.value ->> 0)::int) from jsonb_each(slices) s))), '[]') from lease) as leases,
-    (select coalesce(json_agg(json_build_object('id', id, 'amount', charged)), '[]') from journal) as journal,
+       'recalledMs', extract(epoch from recalled_at) * 1000, 'requests', (select sum((s.value ->> 0)::int) from jsonb_each(slices) s))), '[]')
+     from lease where account_id = $1) as leases,
+    (select coalesce(json_agg(json_build_object('id', id, 'amount', charged)), '[]') from journal where account_id = $1) as journal,
     (select coalesce(json_agg(json_build_object('account', account_id, 'scope', scope, 'name', name, 'unit', unit, 'span', span, 'max', max, 'soft', soft,
        'used', used + case when account_id = '' and unit = 'credits' then (select coalesce(sum(x.charged), 0) from (
-         select u.charged from usage_hour u where u.hour >= counter.since union all select j.charged from journal j) x) else 0 end)), '[]') from counter) as counters,
+         select u.charged from usage_hour u where u.hour >= counter.since union all select j.charged from journal j) x) else 0 end)), '[]')
+     from counter where account_id in ('', $1)) as counters,
     (select coalesce(json_agg(json_build_object('process', process_id, 'unit', unit, 'amount', amount)), '[]') from quota_slice) as shares,
-    (select coalesce(json_agg(json_build_object('id', id, 'key', key_id, 'kind', outcome, 'amount', charged, 'isCall', endpoint <> '')), '[]') from usage) as spent`,
+    (select coalesce(json_agg(json_build_object('id', id, 'key', key_id, 'kind', outcome, 'amount', charged, 'isCall', endpoint <> '')), '[]')
+     from usage where account_id = $1) as spent
+    from account a where a.id = $1 and a.ledger is null and a.frozen_until is distinct from 'infinity'`,
 }
 
 interface Admitted {
@@ -113,6 +119,7 @@ const BACK_MS = { fair: 3_000, foul: 40_000 }
 
 export class Books {
   readonly #world: VirtualWorld
+  readonly #account: string
   readonly #patienceMs: number
   readonly #admitted = new Map<string, Admitted>()
   /** Those that counted for limits, in the order of their admission. */
@@ -128,8 +135,9 @@ export class Books {
   #leased = new Map<string, number>()
   #leasedCalls = 0
 
-  constructor(world: VirtualWorld, fair: boolean) {
+  constructor(world: VirtualWorld, account: string, fair: boolean) {
     this.#world = world
+    this.#account = account
     this.#patienceMs = fair ? BACK_MS.fair : BACK_MS.foul
   }
 
@@ -150,16 +158,20 @@ export class Books {
   /** To be called after a statement. Answers what is wrong. */
   async look({ name = '' }: Statement, on: Queryable): Promise<string[]> {
     if (!/^(ledger_|journal_|lease_|quota_|grant)/.test(name)) return []
-    const [state] = await on.query<State>(SEE)
-    return this.#all(name, state!)
+    const [state] = await on.query<State>(SEE, [this.#account])
+    return state ? this.#all(name, state) : []
   }
 
-  /** To be called when a vendor hears of a call: what covers it must have been there before. */
-  async heard(id: string, on: Queryable): Promise<string[]> {
-    const [state] = await on.query<State>(SEE)
+  /**
+   * To be called when a vendor hears of a call: what covers it must have been there before. Undefined: the account
+   * does not live there.
+   */
+  async heard(id: string, on: Queryable): Promise<string[] | undefined> {
+    const [state] = await on.query<State>(SEE, [this.#account])
+    if (!state) return undefined
     const known =
-      [...state!.holds, ...state!.journal, ...state!.spent].some((row) => row.id === id) || this.#admitted.has(id)
-    return [...(known ? [] : [`${id} reached a vendor without a hold`]), ...this.#all('heard', state!)]
+      [...state.holds, ...state.journal, ...state.spent].some((row) => row.id === id) || this.#admitted.has(id)
+    return [...(known ? [] : [`${id} reached a vendor without a hold`]), ...this.#all('heard', state)]
   }
 
   #all(name: string, state: State): string[] {

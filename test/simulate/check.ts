@@ -37,18 +37,25 @@ export interface EndedJob {
   readonly delivered: boolean
 }
 
-export async function checkEnding(ending: Ending, line: Line, lane: Lane, world: VirtualWorld): Promise<void> {
-  const rows = await line.see<UsageRow>('select id, outcome, charged, loss from usage order by id')
+export async function checkEnding(ending: Ending, line: Line, world: VirtualWorld): Promise<void> {
+  const { account } = ending
+  const rows = await line.see<UsageRow>(
+    'select id, outcome, charged, loss from usage where account_id = $1 order by id',
+    [account],
+  )
   for (const row of rows) world.note(`usage ${row.id} ${row.outcome} ${row.charged} ${row.loss}`)
   const usage = new Map(rows.map((row) => [row.id, row]))
   const paid = checkTexts(ending, usage) + (await checkVideos(ending, usage, line, world))
   const [state] = await line.see<{ gone: bigint; held: bigint; keys: bigint; holds: bigint }>(
-    `select (select sum(case when t.kind in ('grant', 'purchase') then t.amount when t.kind in ('takeback', 'expiry', 'refund') then -t.amount else 0 end) from transfer t)::bigint - a.posted as gone,
-       a.held, (select count(*) from held) + (select count(*) from journal) as holds,
-       (select count(*) from idempotency i where i.status is null and not i.freed) as keys from account a where a.id = $1`,
-    [ending.account],
+    `select (select sum(case when t.kind in ('grant', 'purchase') then t.amount when t.kind in ('takeback', 'expiry', 'refund') then -t.amount else 0 end) from transfer t where t.account_id = a.id)::bigint - a.posted as gone,
+       a.held, (select count(*) from held h where h.account_id = a.id) + (select count(*) from journal j where j.account_id = a.id) as holds,
+       (select count(*) from idempotency i where i.account_id = a.id and i.status is null and not i.freed) as keys from account a where a.id = $1`,
+    [account],
   )
   assert.deepEqual(state, { gone: paid, held: 0n, holds: 0n, keys: 0n })
+}
+
+export async function checkLane(lane: Lane, world: VirtualWorld): Promise<void> {
   const { ok, problems } = await world.perform(() => verifyLedger(lane.database, catalogs))
   assert.ok(ok, problems.join('\n'))
 }
@@ -84,7 +91,7 @@ function checkTexts({ texts }: Ending, usage: ReadonlyMap<string, UsageRow>): bi
 const OUTCOMES: Readonly<Record<string, string>> = { COMPLETED: 'settled', FAILED: 'released', CANCELLED: 'released' }
 
 async function checkVideos(
-  { videos, tasks, fair }: Ending,
+  { account, videos, tasks, fair }: Ending,
   usage: ReadonlyMap<string, UsageRow>,
   line: Line,
   world: VirtualWorld,
@@ -92,7 +99,8 @@ async function checkVideos(
   const jobs = await line.see<EndedJob>(
     `select id, hold_id, status, verdict, open, task_id, anomaly,
        exists (select 1 from delivery d where d.subject = job.id and d.delivered_at is not null) as delivered
-     from job order by id`,
+     from job where account_id = $1 order by id`,
+    [account],
   )
   let paid = 0n
   for (const job of jobs) {

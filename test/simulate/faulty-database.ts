@@ -2,7 +2,6 @@
 // arrive long after everybody has given them up.
 import type { Database, Queryable, Statement, Value } from '../../src/database/database.ts'
 import { Fault } from '../../src/kernel/fault.ts'
-import type { Books } from './books.ts'
 import { watchFences } from './fences.ts'
 import type { Lane } from './lane.ts'
 import type { VirtualWorld } from './virtual-world.ts'
@@ -44,8 +43,8 @@ export class Line {
   readonly #sabotage: Sabotage | undefined
   /** Told of what must never happen. */
   onWrong: (error: Error) => void = () => {}
-  /** Looked at after every statement. */
-  books: Books | undefined
+  /** What is wrong after a statement. */
+  look: (statement: Statement, on: Queryable) => Promise<readonly string[]> = async () => []
   /** Statements that will still run. */
   zombies = 0
   calm = false
@@ -67,6 +66,27 @@ export class Line {
     return this.#run(name, (on) => on.transaction(work))
   }
 
+  /** The same, without a transaction around it. */
+  turn<T>(name: string, work: Ask<T>): Promise<T> {
+    return this.#run(name, work)
+  }
+
+  /** Within the turn of another line. */
+  now<T>(work: Ask<T>): Promise<T> {
+    this.#lane.setClock(this.#world.nowMs())
+    return work(this.#lane.database)
+  }
+
+  /** As whoever broke the gateway wants it. */
+  sabotaged(queryable: Queryable): Queryable {
+    const run: Queryable['query'] = (statement, values) => queryable.query(statement, values)
+    const chance = () => this.#world.chance.is(0.3)
+    return {
+      query: (statement, values = []) =>
+        (this.#sabotage?.(statement, values, run, chance) as Promise<never[]> | undefined) ?? run(statement, values),
+    }
+  }
+
   query<R>(statement: Statement, values: readonly Value[] = []): Promise<R[]> {
     const name = statement.name ?? statement.text
     return this.#through(name, (on) => this.#on(on).query<R>(statement, values))
@@ -78,15 +98,12 @@ export class Line {
   }
 
   #on(queryable: Queryable): Queryable {
-    const run: Queryable['query'] = (statement, values) => queryable.query(statement, values)
-    const chance = () => this.#world.chance.is(0.3)
-    const sabotaged: Queryable['query'] = (statement, values = []) =>
-      (this.#sabotage?.(statement, values, run, chance) as Promise<never[]> | undefined) ?? run(statement, values)
+    const sabotaged = this.sabotaged(queryable)
     return {
       query: async <R>(statement: Statement, values: readonly Value[] = []) => {
-        const ask = () => sabotaged<R>(statement, values)
+        const ask = () => sabotaged.query<R>(statement, values)
         const { result, broken } = await watchFences(statement, values, queryable, ask)
-        const wrong = (await this.books?.look(statement, queryable)) ?? []
+        const wrong = await this.look(statement, queryable)
         for (const what of [...broken, ...wrong]) this.onWrong(new Error(what))
         return result
       },

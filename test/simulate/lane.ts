@@ -4,6 +4,7 @@ import pg from 'pg'
 import { type Database, type Queryable, type Statement, type Value, withLast } from '../../src/database/database.ts'
 import { migrate } from '../../src/database/migrate.ts'
 import type { EmbeddedConnection } from '../../src/extensions/postgres/embedded.ts'
+import { CALLS_ARRIVED } from '../../src/ledger/retention.ts'
 import { closing } from '../started.ts'
 
 export interface Lane {
@@ -47,8 +48,12 @@ const WRITTEN = [
   'job',
   'job_body',
   'delivery',
+  'account_move',
+  'usage_day',
+  'label_day',
+  `setting where name in ('system-limits', '${CALLS_ARRIVED}')`,
 ]
-const CLEAR = [...WRITTEN, `setting where name = 'system-limits'`].map((table) => `delete from ${table}`).join('; ')
+const CLEAR = WRITTEN.map((table) => `delete from ${table}`).join('; ')
 
 // What is simulated is the line to the database, not its disk.
 const SETTINGS = '-c search_path=public,pg_catalog -c synchronous_commit=off -c simulated.now=0 -c jit=off'

@@ -1,6 +1,6 @@
-// `npm run simulate -- --seeds 10000 [--from 1] [--at-once 4] [--limited]`: many stories on one Postgres, each in a
-// database of its own. A story that fails is named with the command that tells it again; `--tell` prints every line of
-// it; `--limited` limits the whole gateway in all of them.
+// `npm run simulate -- --seeds 10000 [--from 1] [--at-once 4] [--limited] [--ledgers 3]`: many stories on one Postgres,
+// each in a database of its own, or in as many as it has ledgers. A story that fails is named with the command that
+// tells it again; `--tell` prints every line of it; `--limited` limits the whole gateway in all of them.
 import { parseArgs } from 'node:util'
 import pg from 'pg'
 import { today, writePart } from '../chaos/report.ts'
@@ -16,6 +16,7 @@ const { values } = parseArgs({
     from: { type: 'string', default: '1' },
     'at-once': { type: 'string', default: '4' },
     limited: { type: 'boolean', default: false },
+    ledgers: { type: 'string', default: '1' },
     tell: { type: 'boolean', default: false },
   },
 })
@@ -41,10 +42,11 @@ const failed = await withTestServer(async () => {
   const startedMs = performance.now()
   let toldMs = startedMs
   const seconds = () => (performance.now() - startedMs) / 1000
-  const { failures, done, events, leased } = await runSeeds(server, {
+  const { failures, done, events, leased, moved } = await runSeeds(server, {
     from,
     count: wanted,
     atOnce: values.tell ? 1 : Number(values['at-once']),
+    ledgers: Number(values.ledgers),
     stage: values.limited ? { limited: true } : undefined,
     stopped: () => stopped,
     ...(values.tell ? { tell: (line) => console.log(line) } : {}),
@@ -56,11 +58,11 @@ const failed = await withTestServer(async () => {
   })
   for (const { seed, error } of failures)
     console.error(
-      `Seed ${seed} fails: ${error instanceof Error ? error.stack : String(error)}\n  Again: npm run simulate -- --seeds 1 --from ${seed} --tell${values.limited ? ' --limited' : ''}\n`,
+      `Seed ${seed} fails: ${error instanceof Error ? error.stack : String(error)}\n  Again: npm run simulate -- --seeds 1 --from ${seed} --tell${values.limited ? ' --limited' : ''} --ledgers ${values.ledgers}\n`,
     )
-  const pace = `${seconds().toFixed(0)} s (${(done / seconds()).toFixed(1)} a second, ${Math.round(events / Math.max(1, done))} events each; leases in ${leased})`
+  const pace = `${seconds().toFixed(0)} s (${(done / seconds()).toFixed(1)} a second, ${Math.round(events / Math.max(1, done))} events each; leases in ${leased}; ${moved} moves)`
   console.log(`${done - failures.length} of ${done} seeds pass, in ${pace}.`)
-  if (done === wanted && done >= 1_000 && !values.limited)
+  if (done === wanted && done >= 1_000 && !values.limited && values.ledgers === '1')
     await writePart(
       'simulate',
       `Last run: ${today()}, seeds ${from} to ${from + done - 1}: ${done - failures.length} of ${done} pass, in ${(seconds() / 60).toFixed(0)} minutes.`,

@@ -3,7 +3,6 @@ import type { Queryable } from '../../src/database/database.ts'
 import { type Limits, storeLimits } from '../../src/ledger/limits.ts'
 import { MODEL } from '../faults/chat-vendor.ts'
 import { VIDEO_MODEL } from './catalog.ts'
-import type { Line } from './faulty-database.ts'
 import { keysOf } from './text-calls.ts'
 import type { Chance } from './virtual-world.ts'
 
@@ -12,6 +11,7 @@ export const STORY_MS = 60_000
 type Scope = Parameters<typeof storeLimits>[1]
 
 export interface Plot {
+  readonly account: string
   readonly texts: number
   readonly videos: number
   /** Many calls at one process, so that it leases what they need. */
@@ -61,6 +61,7 @@ export function drawPlot(
   const key = keysOf(account)[0]!
   const scopes: Scope[] = [{ kind: 'account', account }, { kind: 'key', account, key, earlier: [] }, { kind: 'system' }]
   return {
+    account,
     texts: busy ? 2 : 8,
     videos: busy ? chance.below(2) : 4,
     bursts,
@@ -88,14 +89,14 @@ export function drawRefund(chance: Chance): { readonly atMs: number; readonly am
   return chance.is(0.3) ? { atMs: chance.below(STORY_MS), amount: BigInt(1 + chance.below(20_000)) } : undefined
 }
 
-const PURCHASE = { text: `select ledger_grant($3, $1, $2, 'pay_1', 'simulated', 'purchase')` }
+const PURCHASE = { text: `select ledger_grant($3, $1, $2, 'simulated', 'simulated', 'purchase')` }
 const PAYMENT = {
-  text: `insert into payment (account_id, id, provider, kind, currency, amount_minor, credits, state, transfer_id) values ($1, 'pay_1', 'stripe', 'amount', 'EUR', 100, $2, 'paid', $3)`,
+  text: `insert into payment (account_id, id, provider, kind, currency, amount_minor, credits, state, transfer_id) values ($1, 'pay_' || $1, 'stripe', 'amount', 'EUR', 100, $2, 'paid', $3)`,
 }
 const REFUND = {
-  text: `with back as (select moved from ledger_grant($2, $1, -(select credits from payment), 'pay_1', 'simulated', 'refund', 0,
-      (select jsonb_build_object('id', transfer_id, 'payment', id) from payment)))
-    update payment set state = 'refunded', refunded_minor = 100, taken = -moved, lost = credits + moved from back where id = 'pay_1'`,
+  text: `with back as (select moved from ledger_grant($2, $1, -(select credits from payment where account_id = $1), 'simulated', 'simulated', 'refund', 0,
+      (select jsonb_build_object('id', transfer_id, 'payment', id) from payment where account_id = $1)))
+    update payment set state = 'refunded', refunded_minor = 100, taken = -moved, lost = credits + moved from back where account_id = $1`,
 }
 
 export async function buy(tx: Queryable, account: string, amount: bigint, id: string): Promise<void> {
@@ -126,29 +127,46 @@ function drawLimits(chance: Chance): Limits {
   }
 }
 
-export async function setLimits(line: Line, plot: Plot): Promise<void> {
+/** Credits that are given by an id of their own, and where the account is to go meanwhile. */
+export function drawGifts(chance: Chance, ledgers: readonly string[]) {
+  return {
+    gifts: Array.from({ length: 1 + chance.below(4) }, () => ({
+      atMs: chance.below(STORY_MS),
+      amount: BigInt(1 + chance.below(5_000)),
+    })),
+    moves: Array.from({ length: chance.pick([0, 0, 1, 1, 2]) }, () => ({
+      atMs: chance.below(STORY_MS),
+      to: chance.pick(ledgers),
+      mayDie: chance.is(0.5),
+    })),
+  }
+}
+
+type Arrange = (name: string, work: (tx: Queryable) => Promise<unknown>) => Promise<void>
+
+export async function setLimits(arrange: Arrange, plot: Plot): Promise<void> {
   for (const { scope, limits } of plot.limits)
-    await line.arrange('limits', async (tx) => {
+    await arrange('limits', async (tx) => {
       if (scope.kind === 'key') await tx.query(KEY, [scope.account, scope.key])
       await storeLimits(tx, scope, limits)
     })
   if (plot.budgets.length > 0)
-    await line.arrange('limits', async (tx) => {
-      await tx.query(LOCK)
+    await arrange('limits', async (tx) => {
+      await tx.query(LOCK, [plot.account])
       for (const [n, { unit, max, hard }] of plot.budgets.entries())
-        await tx.query(BUDGET, [`bgt_${n}`, unit, max, hard])
+        await tx.query(BUDGET, [plot.account, `bgt_${n}`, unit, max, hard])
       // The same again, under another version: every process must learn it.
-      await tx.query(CHANGED)
-      await tx.query(RECALL)
+      await tx.query(CHANGED, [plot.account])
+      await tx.query(RECALL, [plot.account])
     })
 }
 
-const LOCK = { text: 'select 1 from account for update' }
+const LOCK = { text: 'select 1 from account where id = $1 for update' }
 const BUDGET = {
-  text: `insert into budget (account_id, id, name, scope, unit, span, max, hard) select a.id, $1, $1, 'key', $2, 'total', $3, $4 from account a on conflict do nothing`,
+  text: `insert into budget (account_id, id, name, scope, unit, span, max, hard) select a.id, $2, $2, 'key', $3, 'total', $4, $5 from account a where a.id = $1 on conflict do nothing`,
 }
-const CHANGED = { text: 'update account set budgets = budgets + 1' }
-const RECALL = { text: 'update lease set recalled_at = least(recalled_at, now())' }
+const CHANGED = { text: 'update account set budgets = budgets + 1 where id = $1' }
+const RECALL = { text: 'update lease set recalled_at = least(recalled_at, now()) where account_id = $1' }
 
 const KEY = {
   text: `insert into api_key (account_id, id, name, digest, prefix, last4) values ($1, $2, '', '', '', '') on conflict do nothing`,

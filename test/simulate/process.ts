@@ -2,6 +2,9 @@
 
 import { createUsualOutput } from '../../src/admission/usual-output.ts'
 import { createAudit } from '../../src/database/audit.ts'
+import { createChanges } from '../../src/database/changes.ts'
+import type { Database } from '../../src/database/database.ts'
+import { createHomes, type Home, type Homes } from '../../src/extensions/ledgers/homes.ts'
 import { type JobEngine, startJobs } from '../../src/jobs/engine.ts'
 import type { JobTiming } from '../../src/jobs/job.ts'
 import { Fault } from '../../src/kernel/fault.ts'
@@ -35,11 +38,14 @@ const PACE: Partial<JobTiming> = {
   webhookRetrySeconds: 2,
 }
 const SWEEP_MS = 7_000
+/** The database that also says where each account is. */
+export const CONTROL = 'control'
 
 export interface Surroundings {
   readonly world: VirtualWorld
-  readonly line: Line
-  readonly books: Books
+  /** To the databases: control first, which may be the only one. */
+  readonly lines: ReadonlyMap<string, Line>
+  readonly booksOf: (account: string) => Books
   /** How often fetching a file or telling a caller's own address fails. */
   readonly faults: () => number
   readonly onCall: (call: HttpCall) => Promise<VendorPlan>
@@ -47,14 +53,21 @@ export interface Surroundings {
   readonly stage: Stage | undefined
 }
 
+/** What a process has for each ledger. */
+export interface Cell {
+  readonly ledger: Ledger
+  readonly path: PathDeps
+  readonly engine: JobEngine
+}
+
 /** Shorter than a caller's patience, so that some wait in vain. */
 const CREDIT_WAIT_MS = 3_000
 
 export class Process implements Mortal {
   readonly id: string
-  readonly ledger: Ledger
-  readonly path: PathDeps
-  readonly engine: JobEngine
+  /** By the name of the ledger. */
+  readonly cells = new Map<string, Cell>()
+  readonly #homes: Homes | undefined
   readonly #world: VirtualWorld
   #stepsLeft = Number.POSITIVE_INFINITY
   #sleepsUntilMs = 0
@@ -65,25 +78,49 @@ export class Process implements Mortal {
   slept = false
 
   constructor(around: Surroundings) {
-    const { world, line } = around
+    const { world, lines } = around
     this.#world = world
     this.id = `p_${newId(world)}`
-    const database = databaseOf(line, this, {
-      before: (name) => this.#mayStop(name, around.stage),
-      during: (name) => this.#mayDoze(name),
+    const databases = [...lines].map(([name, line]) => {
+      const database = databaseOf(line, this, {
+        before: (statement) => this.#mayStop(statement, around.stage),
+        during: (statement) => this.#mayDoze(statement),
+      })
+      this.cells.set(name, this.#open(database, around))
+      return database
     })
-    this.ledger = createLedger({ database, world, processId: this.id, creditWaitMs: CREDIT_WAIT_MS })
-    const { reserve } = this.ledger
-    this.ledger.reserve = async (reservation, waits) => {
+    if (databases.length > 1) this.#homes = this.#learn(databases[0]!) // Control is the first.
+  }
+
+  /** Where the account is, as far as this process knows. */
+  cellOf(account: string): Cell | Promise<Cell> {
+    const home = this.#homes?.ofAccount(account)
+    const cellIn = (name: Home | undefined) => this.cells.get(name ?? CONTROL)! // There is one for each.
+    return home instanceof Promise ? home.then(cellIn) : cellIn(home)
+  }
+
+  #learn(database: Database): Homes {
+    const changes = createChanges(database, this.#world)
+    const start = () => void changes.start().catch(() => this.#world.after(1_000, start))
+    start()
+    return createHomes({ database, changes, apiKeys: { digestsOf: () => [] }, world: this.#world })
+  }
+
+  #open(database: Database, around: Surroundings): Cell {
+    const { world } = around
+    const ledger = createLedger({ database, world, processId: this.id, creditWaitMs: CREDIT_WAIT_MS })
+    const { reserve } = ledger
+    ledger.reserve = async (reservation, waits) => {
       const cameMs = world.nowMs()
       const reserved = await reserve(reservation, waits)
-      if (reserved.outcome === 'held') around.books.admitted(this, reservation, reserved.amount, cameMs)
+      if (reserved.outcome === 'held')
+        around.booksOf(reservation.account).admitted(this, reservation, reserved.amount, cameMs)
       return reserved
     }
-    this.path = {
+    const path: PathDeps = {
       database,
       sealer: createContentSealer(createSecrets('of a simulated process'), world),
-      ledger: this.ledger,
+      ledger,
       upstream: faultyVendor({ world, mortal: this, onCall: around.onCall }),
       logins: { open: () => Promise.reject(new Error('no logins')) },
       world,
@@ -93,15 +130,16 @@ export class Process implements Mortal {
       monitor: createMonitor({ world, log: silentLog }),
       watch: createStreamWatch(world),
       cache: createResponseCache(world),
-      jobs: { open: (...about) => this.engine.open(...about) },
+      jobs: { open: (...about) => engine.open(...about) },
       refusals: { note() {} },
       shadows: { copy() {} },
       labelNames: { check: () => undefined },
       unbilled: { count() {} },
       usualOutput: createUsualOutput(),
     }
-    this.#beat()
-    this.engine = this.#startEngine(around)
+    this.#beat(ledger)
+    const engine = this.#startEngine(path, around)
+    return { ledger, path, engine }
   }
 
   step(): Promise<void> | undefined {
@@ -153,16 +191,16 @@ export class Process implements Mortal {
     this.#onDeath()
   }
 
-  #beat(): void {
+  #beat(ledger: Ledger): void {
     if (this.dead) return
-    this.ledger.sweep().then(
-      () => this.#world.after(SWEEP_MS, () => this.#beat()),
-      () => this.#world.after(1_000, () => this.#beat()),
+    ledger.sweep().then(
+      () => this.#world.after(SWEEP_MS, () => this.#beat(ledger)),
+      () => this.#world.after(1_000, () => this.#beat(ledger)),
     )
   }
 
-  #startEngine({ world, faults, onWebhook }: Surroundings): JobEngine {
-    const { database, ledger, upstream, vendors, routes, log } = this.path
+  #startEngine(path: PathDeps, { world, faults, onWebhook }: Surroundings): JobEngine {
+    const { database, ledger, upstream, vendors, routes, log } = path
     const { chance } = world
     const unreliable = <T>(run: () => T, fault: () => Fault): Promise<T> =>
       asMortal(this, async () => {

@@ -2,7 +2,7 @@
 // their own.
 import assert from 'node:assert/strict'
 import type { JobStatus } from '../../src/catalog/generation-answers.ts'
-import { asFault } from '../../src/kernel/fault.ts'
+import { asFault, Fault } from '../../src/kernel/fault.ts'
 import { readJson } from '../../src/kernel/json.ts'
 import { newId } from '../../src/kernel/world.ts'
 import type { PathDeps } from '../../src/pipeline/call.ts'
@@ -44,18 +44,33 @@ const RANKS: Readonly<Record<JobStatus, number>> = {
 export class VideoCalls {
   readonly made: VideoCall[] = []
   readonly #world: VirtualWorld
-  readonly #line: Line
+  readonly #lines: readonly Line[]
   readonly #account: string
   readonly #wrong: (error: unknown) => void
   /** A process that lives. */
   readonly #some: () => Process
 
-  constructor(world: VirtualWorld, line: Line, account: string, some: () => Process, wrong: (error: unknown) => void) {
+  constructor(around: {
+    world: VirtualWorld
+    lines: readonly Line[]
+    account: string
+    some: () => Process
+    wrong: (error: unknown) => void
+  }) {
+    const { world, lines, account, some, wrong } = around
     this.#world = world
-    this.#line = line
+    this.#lines = lines
     this.#account = account
     this.#some = some
     this.#wrong = wrong
+  }
+
+  has(job: string): boolean {
+    return this.made.some(({ jobId }) => jobId === job)
+  }
+
+  holdOf(job: string): string {
+    return this.made.find(({ jobId }) => jobId === job)!.holdId // It was made.
   }
 
   get over(): boolean {
@@ -106,6 +121,7 @@ export class VideoCalls {
     const { process } = call
     const { chance } = this.#world
     const principal = principalOf(this.#account)
+    const { path, engine } = await process.cellOf(this.#account)
     const body = {
       model: VIDEO_MODEL,
       prompt: 'a toll gate in the rain',
@@ -115,7 +131,7 @@ export class VideoCalls {
     const asked = readVideo(readJson(Buffer.from(JSON.stringify(body))), catalog, principal)
     const out = new SimulatedCaller(this.#world, process)
     const open: PathDeps['jobs']['open'] = async (...about) => {
-      const job = await process.engine.open(...about)
+      const job = await engine.open(...about)
       call.jobId = job.row.id
       return job
     }
@@ -132,7 +148,7 @@ export class VideoCalls {
         callerHeaders: {},
         ...(chance.is(0.2) ? { idempotency: { key: 'video', requestHash: 'the same' } } : {}),
       },
-      { ...process.path, jobs: { open } },
+      { ...path, jobs: { open } },
     )
     // Its process died between the commit and the answer: nobody was told.
     if (process.dead && out.text === '') return
@@ -153,26 +169,30 @@ export class VideoCalls {
     if (chance.is(0.3)) this.#listen(call)
   }
 
+  /** Where its account is now. */
+  async #find({ jobId }: VideoCall) {
+    const process = this.#some()
+    const { engine } = await process.cellOf(this.#account)
+    const row = await engine.jobs.find(jobId)
+    // It moved between the two questions.
+    if (!row && engine !== (await process.cellOf(this.#account)).engine) throw new Fault('unavailable')
+    assert.ok(row, `${jobId} was acknowledged and is not there`)
+    return { row, engine, process }
+  }
+
   #look(call: VideoCall): void {
     const { chance } = this.#world
-    const process = this.#some()
-    process.engine.jobs
-      .find(call.jobId)
-      .then((row) => {
-        assert.ok(row, `${call.jobId} was acknowledged and is not there`)
-        return this.#see(call, row.status)
-      })
+    this.#find(call)
+      .then(({ row }) => this.#see(call, row.status))
       .catch((error: unknown) => void this.#expected(error, call))
       .catch(this.#wrong)
     if (call.seen.length < 8) this.#world.after(5_000 + chance.below(40_000), () => this.#look(call))
   }
 
   #listen(call: VideoCall): void {
-    const process = this.#some()
-    process.engine.jobs
-      .find(call.jobId)
-      .then((row) =>
-        process.engine.events.listen(row!, (now) => {
+    this.#find(call)
+      .then(({ row, engine, process }) =>
+        engine.events.listen(row, (now) => {
           if (!process.dead) this.#see(call, now.status).catch(this.#wrong)
         }),
       )
@@ -186,19 +206,18 @@ export class VideoCalls {
       call.seen.push(status)
       return
     }
-    const held = await this.#line.see('select 1 from hold where id = $1', [call.holdId])
-    assert.equal(held.length, 0, `${call.jobId} is ${status}, and its hold is still there`)
+    const held = await Promise.all(
+      this.#lines.map((line) => line.see('select 1 from hold where id = $1', [call.holdId])),
+    )
+    assert.deepEqual(held.flat(), [], `${call.jobId} is ${status}, and its hold is still there`)
     const other = call.seen.find((seen) => RANKS[seen] === 3 && seen !== status)
     assert.equal(other, undefined, `${call.jobId} was ${other} and is ${status}`)
     call.seen.push(status)
   }
 
   #cancel(call: VideoCall): void {
-    const process = this.#some()
-    const { engine } = process
-    engine.jobs
-      .find(call.jobId)
-      .then((row) => engine.cancel(row!))
+    this.#find(call)
+      .then(({ row, engine }) => engine.cancel(row))
       .then(({ status }) => {
         assert.equal(status, 'CANCELLED')
         call.cancelAcknowledged = true
