@@ -36,6 +36,7 @@ import { finance } from './extensions/finance/extension.ts'
 import { guardrails } from './extensions/guardrails/extension.ts'
 import { logins } from './extensions/logins/extension.ts'
 import { prices } from './extensions/prices/extension.ts'
+import { probes } from './extensions/probes/extension.ts'
 import { products } from './extensions/products/extension.ts'
 import { purses } from './extensions/purses/extension.ts'
 import { sales } from './extensions/sales/extension.ts'
@@ -71,7 +72,6 @@ import { boundTokens } from './protocols/data/http-api.ts'
 import { createBilling } from './reports/billing.ts'
 import { createStatements } from './reports/statement.ts'
 import { addAccountRules } from './reports/verify/account.ts'
-import { testVendor } from './routing/vendor-test.ts'
 import { type Figures, withBeside } from './telemetry/metrics.ts'
 import { openByokKeys } from './upstream/credentials/byok-keys.ts'
 import { openCredentials } from './upstream/credentials/credentials.ts'
@@ -134,6 +134,7 @@ export const EXTENSIONS = [
   guardrails,
   logins,
   prices,
+  probes,
   products,
   purses,
   sales,
@@ -314,7 +315,6 @@ function openOffice(
   { store, load, jobs, own, extensions }: OfficeParts,
 ) {
   const { config, world, log } = options
-  const { upstream, logins, vendors } = load
   return openOperatorApi(app, {
     ...store,
     ...load,
@@ -333,11 +333,10 @@ function openOffice(
     security: extensions.security,
     webhookSecret: (account) => webhookSecret(store.secrets, account),
     regions: options.regions ?? (() => []),
-    vendorHealth: vendors.health,
+    vendorHealth: load.vendors.health,
     deliveries: jobs.deliveries,
-    credentialHealth: vendors.credentials.health,
+    credentialHealth: load.vendors.credentials.health,
     openJobs: jobs.jobs.openAt,
-    test: (target, call, isForeign = false) => testVendor(target, call, { upstream, logins, world, isForeign }),
     system: systemOf(options, store, jobs),
   })
 }
@@ -513,6 +512,7 @@ async function openStore(options: GatewayOptions) {
     statements: createStatements(database),
     ...kept,
     guard,
+    openChecks: on.find((one) => one.checks)?.checks,
   }
 }
 

@@ -14,6 +14,7 @@ import type { Ledger } from './ledger/ledger.ts'
 import type { Resource } from './operator/resource.ts'
 import type { PathHooks } from './pipeline/hooks.ts'
 import type { CallStore } from './reports/dialect.ts'
+import type { CheckDeps, VendorChecks } from './routing/checks.ts'
 import type { Incident } from './telemetry/incidents.ts'
 import type { Upstream } from './upstream/call.ts'
 import type { Logins, Workload } from './upstream/login.ts'
@@ -50,6 +51,7 @@ export interface Extension<Core, Place, Own = object> {
   /** Also when it is switched off: its rows are there. */
   readonly verify: readonly AccountRule[]
   readonly logins: ((of: LoginParts) => Logins) | undefined
+  readonly checks: ((of: CheckDeps) => VendorChecks) | undefined
   /** The endpoints that it adds to the public API. */
   readonly entries: readonly EndpointSpec[]
   /** Addresses that take WebSockets, and nothing else. */
@@ -99,6 +101,8 @@ interface Parts<Core, Own, Place> {
   readonly verify?: readonly AccountRule[]
   /** Logins of vendors. */
   readonly logins?: (of: LoginParts) => Logins
+  /** What it finds out about vendors. */
+  readonly checks?: (of: CheckDeps) => VendorChecks
   /** Endpoints of the public API, with their ids; `endpoints` mounts them. */
   readonly entries?: readonly EndpointSpec[]
   readonly sockets?: readonly EndpointSpec[]
@@ -128,6 +132,7 @@ export function defineExtension<Core extends object, Own extends object = object
   proofs = [],
   verify = [],
   logins,
+  checks,
   entries = [],
   sockets = [],
   open,
@@ -155,6 +160,7 @@ export function defineExtension<Core extends object, Own extends object = object
     proofs,
     verify,
     logins,
+    checks,
     entries,
     sockets,
     // To be described, resources are made of nothing: they use their parts only when they run.

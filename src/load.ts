@@ -12,8 +12,8 @@ import { createLedger, type Ledger } from './ledger/ledger.ts'
 import { createMargins } from './reports/margins.ts'
 import { createUnbilled } from './reports/unbilled.ts'
 import { createVerifier } from './reports/verify/runs.ts'
-import { createProber, type Prober } from './routing/probe.ts'
-import { createVendors } from './routing/vendor.ts'
+import { NO_CHECKS, type VendorChecks } from './routing/checks.ts'
+import { createVendors, type Vendors } from './routing/vendor.ts'
 import { createVendorHours } from './routing/vendor-hours.ts'
 import { findIncidents } from './telemetry/incidents.ts'
 import { createMetrics, type Metrics } from './telemetry/metrics.ts'
@@ -32,7 +32,7 @@ export function createLoad(
   store: Store,
   late: { readonly queue: JobEngine['facts']; readonly extensions: () => Pick<Added<unknown>, 'path' | 'calls'> },
 ) {
-  const { database, secrets, changes, audit, credentials, byokKeys, upstream, logins, metadata } = store
+  const { database, secrets, changes, audit, byokKeys, upstream, logins, metadata } = store
   const vendorHours = createVendorHours(database, world)
   const vendors = createVendors(world, (attempt) => {
     vendorHours.count(attempt)
@@ -42,7 +42,7 @@ export function createLoad(
   const metrics: Metrics = createMetrics({
     genAi: config.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined,
     vendors: () => vendors.health(),
-    probes: () => prober.found(),
+    probes: () => checks.prober.found(),
     running: () => monitor.running,
     ledgerPending: () => ledger.pending,
     ledgerIsolated: () => ledger.isolated,
@@ -79,8 +79,7 @@ export function createLoad(
   changes.watch('keys', () => ledger.recall())
   const { overload, budget } = createBounds(config, { world, monitor, ledger, database, byokKeys })
   const hourly = [vendorHours, margins, unbilled]
-  const sources = { sandboxUrl, credential: credentials.get }
-  const prober: Prober = createProber({ ...store, world, log, vendors, sources, meter: metrics.probe })
+  const checks = checksOf(store, { world, log, sandboxUrl, vendors, metrics })
   return {
     vendors,
     watch,
@@ -97,12 +96,21 @@ export function createLoad(
     refusals,
     reports,
     hourly,
-    prober,
+    checks,
+    prober: checks.prober,
     unbilled,
     usualOutput: createUsualOutput(),
     incidents: () => findIncidents({ ledger, changes, store: storeWatch }).concat(calls()?.incidents() ?? []),
     leave: () => Promise.all([reports.leave(), ...hourly.map((one) => one.flush())]),
   }
+}
+
+function checksOf(
+  store: Store,
+  of: Pick<GatewayOptions, 'world' | 'log' | 'sandboxUrl'> & { readonly vendors: Vendors; readonly metrics: Metrics },
+): VendorChecks {
+  const sources = { sandboxUrl: of.sandboxUrl, credential: store.credentials.get }
+  return store.openChecks?.({ ...store, ...of, sources, meter: of.metrics.probe }) ?? NO_CHECKS
 }
 
 /** What a process takes on before it rejects calls, or lets large bodies wait. */

@@ -20,7 +20,6 @@ import { dryRun, isDryRun, type Resource, requireRight, resource, secret, text }
 import { checkedAddress, mayAllGo, notAtHome } from '../../operator/resources/credential-moves.ts'
 import type { Target } from '../../protocols/protocol.ts'
 import type { ModelFacts } from '../../protocols/text/text.ts'
-import { testVendor } from '../../routing/vendor-test.ts'
 import { vendorTest } from '../../routing/views.ts'
 import type { Upstream } from '../../upstream/call.ts'
 import type { Credentials } from '../../upstream/credentials/credentials.ts'
@@ -34,6 +33,7 @@ import {
   withConnection,
 } from '../connection/connection.ts'
 import { filledAddress, filledIn, findPreset, withLogin } from '../connection/filled-preset.ts'
+import { testVendor } from '../probes/vendor-test.ts'
 import { connectCheckView, presetView } from './views.ts'
 
 export interface ConnectDeps {

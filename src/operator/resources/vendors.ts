@@ -19,14 +19,11 @@ import { fingerprintOf } from '../../kernel/secret.ts'
 import { page } from '../../kernel/view.ts'
 import type { World } from '../../kernel/world.ts'
 import type { ByokFee } from '../../meter/price.ts'
-import type { Target } from '../../protocols/protocol.ts'
-import type { ModelFacts } from '../../protocols/text/text.ts'
+import type { VendorChecks } from '../../routing/checks.ts'
 import type { CredentialHealth } from '../../routing/credential-state.ts'
-import type { Prober } from '../../routing/probe.ts'
 import { targetOf } from '../../routing/route.ts'
 import type { VendorHealth } from '../../routing/vendor.ts'
 import { readVendorHistory } from '../../routing/vendor-hours.ts'
-import { testedRoute } from '../../routing/vendor-test.ts'
 import { type VendorTest, vendorHistory, vendorTest } from '../../routing/views.ts'
 import type { Reports } from '../../telemetry/reports.ts'
 import { createMinuteBudget } from '../../upstream/budget.ts'
@@ -45,17 +42,13 @@ import {
 } from '../views.ts'
 import { mayAllGo } from './credential-moves.ts'
 
-/** Tests a vendor: lists its models and makes the smallest call. `isForeign`: with an account's BYOK key. */
-type TestVendor = (target: Target, call: ModelFacts | undefined, isForeign?: boolean) => Promise<VendorTest>
-
 export interface VendorDeps extends VendorCredentialDeps {
   readonly database: Database
   readonly world: World
   readonly reports: Reports
   /** Where the simulated vendors listen. */
   readonly sandboxUrl: () => string | undefined
-  readonly test: TestVendor
-  readonly prober: Pick<Prober, 'view'>
+  readonly checks: VendorChecks
 }
 
 export function vendorResources(deps: VendorDeps): Resource[] {
@@ -98,7 +91,7 @@ export function vendorResources(deps: VendorDeps): Resource[] {
       breaker: health?.breaker ?? 'closed',
       reason: health?.reason ?? null,
       since: isoOf(health?.sinceMs ?? null),
-      probe: deps.prober.view(name),
+      probe: deps.checks.prober.view(name),
       inFlight: health?.inFlight ?? 0,
       requests: health?.requests ?? 0,
       errors: health?.errors ?? 0,
@@ -137,7 +130,7 @@ export function vendorResources(deps: VendorDeps): Resource[] {
       answer: vendorTest,
       async run({ params: { name }, query }) {
         const vendor = find(name)
-        const tested = testedRoute(name, catalog.current.document)
+        const tested = deps.checks.testedRoute(name, catalog.current.document)
         if (!tested)
           throw new Fault('conflict', {
             message: `No model or endpoint has a route to the vendor "${name}": give it one.`,
@@ -150,7 +143,7 @@ export function vendorResources(deps: VendorDeps): Resource[] {
           throw new Fault('conflict', {
             message: `Its credential ${credential} is neither stored nor in the gateway's environment.`,
           })
-        const result = await deps.test(target, tested.facts)
+        const result = await deps.checks.test(target, tested.facts)
         const { ok, message } = result
         const kept = {
           ok,
@@ -389,7 +382,7 @@ export interface ByokKeyDeps {
   readonly byokKeys: ByokKeys
   readonly world: World
   readonly sandboxUrl: () => string | undefined
-  readonly test: TestVendor
+  readonly checks: VendorChecks
 }
 
 /** For each account, so that nobody can check a list of stolen keys here. */
@@ -425,7 +418,7 @@ export function byokKeyResources(deps: ByokKeyDeps): Resource[] {
   async function test(account: string, vendorName: string, value: string): Promise<VendorTest> {
     const { document } = catalog.current
     const vendor = document.vendors[vendorName]
-    const tested = testedRoute(vendorName, document)
+    const tested = deps.checks.testedRoute(vendorName, document)
     if (!vendor || !tested || !takesByokKeys(vendorName, document))
       throw new Fault('conflict', { message: `BYOK keys for "${vendorName}" are not accepted here.` })
     const wait = tests.spend(account, 1)
@@ -437,7 +430,7 @@ export function byokKeyResources(deps: ByokKeyDeps): Resource[] {
     const { sandboxUrl } = deps
     const named = { ...vendor, credential: 'OWN', headers: {} }
     const target = targetOf(tested.route, named, tested.uid, { sandboxUrl, credential: () => value })
-    return deps.test(target, tested.facts, true)
+    return deps.checks.test(target, tested.facts, true)
   }
 
   return [

@@ -1,20 +1,15 @@
 // Active probes: vendors with `probe` in the catalog get a free request at an interval, such as for their list of
 // models. One process makes each probe, and all processes apply the result to the vendor's breaker. Without probes, and
 // after their old results were deleted, nothing runs, not even a database query.
-import { type CatalogDocument, credentialsOf } from '../catalog/document.ts'
-import type { CatalogStore } from '../catalog/store.ts'
-import type { Changes } from '../database/changes.ts'
-import { type Database, SHORT_MS, sql } from '../database/database.ts'
-import type { Log } from '../kernel/log.ts'
-import { probeCall } from '../protocols/free-check.ts'
-import type { Target } from '../protocols/protocol.ts'
-import type { HttpCall, UpstreamReply } from '../upstream/call.ts'
-import { type RouteSources, targetOf } from './route.ts'
-import type { Vendors } from './vendor.ts'
-import { Failure, hear, refusalOf, type TestDeps, testedRoute } from './vendor-test.ts'
-import type { ProbeState, ProbeView } from './views.ts'
-
-export type Prober = ReturnType<typeof createProber>
+import { type CatalogDocument, credentialsOf } from '../../catalog/document.ts'
+import { SHORT_MS, sql } from '../../database/database.ts'
+import type { Target } from '../../protocols/protocol.ts'
+import type { CheckDeps, Prober } from '../../routing/checks.ts'
+import { targetOf } from '../../routing/route.ts'
+import type { ProbeState } from '../../routing/views.ts'
+import type { HttpCall, UpstreamReply } from '../../upstream/call.ts'
+import { probeCall } from './free-check.ts'
+import { Failure, hear, refusalOf, testedRoute } from './vendor-test.ts'
 
 const DEADLINES = { connectMs: 3_000, firstByteMs: 8_000, idleMs: 3_000, totalMs: 10_000 }
 /** Longer than a probe can take. */
@@ -27,16 +22,6 @@ const AGAIN_SECONDS = 5
 const UNSUPPORTED_SECONDS = 3_600
 const RUNNING_MAX = 8
 const MESSAGE_CHARS_MAX = 300
-
-interface ProberDeps extends Omit<TestDeps, 'isForeign'> {
-  readonly database: Database
-  readonly changes: Pick<Changes, 'watch'>
-  readonly catalog: Pick<CatalogStore, 'current'>
-  readonly sources: Pick<RouteSources, 'sandboxUrl' | 'credential'>
-  readonly vendors: Pick<Vendors, 'probed' | 'probeEnded' | 'awaitsProbe' | 'credentials'>
-  readonly log: Log
-  readonly meter: (vendor: string, state: ProbeState) => void
-}
 
 interface ProbeRow {
   readonly vendor: string
@@ -72,7 +57,7 @@ interface Probe {
   readonly credential?: string
 }
 
-export function createProber(deps: ProberDeps) {
+export function createProber(deps: CheckDeps): Prober {
   const { database, catalog, vendors, world, log, meter } = deps
   let known = new Map<string, Known>()
   const running = new Map<string, Promise<unknown>>()
@@ -171,10 +156,7 @@ export function createProber(deps: ProberDeps) {
   }
 
   return {
-    /**
-     * Reads the results of other processes and starts the probes that are due. These continue after it has returned.
-     */
-    async tick(): Promise<void> {
+    async tick() {
       const intervals = wanted()
       if (intervals.size === 0 && known.size === 0 && !hasStale) return
       await read(intervals)
@@ -189,8 +171,7 @@ export function createProber(deps: ProberDeps) {
         running.set(vendor, probing)
       }
     },
-    /** Null: the vendor is not probed. */
-    view(vendor: string): ProbeView | null {
+    view(vendor) {
       const everySeconds = probedVendors(catalog.current.document).get(vendor)
       if (everySeconds === undefined) return null
       const none = { since: null, at: null, latencyMs: null, failures: 0 }
@@ -201,11 +182,8 @@ export function createProber(deps: ProberDeps) {
       const { state, message, failures, since, probed_at: at, latency_ms: latencyMs } = row
       return { everySeconds, state, message, failures, latencyMs, since: since.toISOString(), at: at.toISOString() }
     },
-    /** What probes find of each vendor that was probed. */
     found: () => [...known.values()],
-    /** Aborts the running probes and starts no more. */
     stop: () => stopping.abort(),
-    /** Resolves when none is running. */
     idle: () => Promise.all(running.values()),
   }
 }
@@ -220,7 +198,7 @@ function probedVendors({ vendors, routing }: CatalogDocument): Map<string, numbe
 }
 
 /** The request and who makes it, or why there is none. */
-function probeOf(name: string, { catalog, sources, vendors }: ProberDeps): Probe | string {
+function probeOf(name: string, { catalog, sources, vendors }: CheckDeps): Probe | string {
   const { document } = catalog.current
   const vendor = document.vendors[name]
   const tested = testedRoute(name, document)
@@ -264,7 +242,7 @@ async function askFor(
   { target, call, credential }: Probe,
   hasList: boolean,
   signal: AbortSignal,
-  deps: ProberDeps,
+  deps: CheckDeps,
 ): Promise<ProbeResult> {
   const how = { deadlines: DEADLINES, read: beginning, signal }
   const heard = await hear(call, target, { ...deps, isForeign: false }, how)

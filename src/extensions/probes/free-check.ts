@@ -1,17 +1,17 @@
 // Free vendor tests, for formats whose smallest call is expensive (images, videos, rows of data). They show that
 // address and credential are right without ordering anything.
-import { isDataEndpoint } from '../catalog/endpoint.ts'
-import { ENDPOINTS } from '../catalog/index.ts'
-import { readJson } from '../kernel/json.ts'
-import { CLIENT_FORMATS, type ProtocolName, protocolsOf, TEXT_PROTOCOLS } from '../meter/kind.ts'
-import type { HttpCall } from '../upstream/call.ts'
-import { readOcrRequest } from './media/mistral-ocr.ts'
-import { listCall } from './media/video-task/task.ts'
-import type { PaidRequest, Target } from './protocol.ts'
-import { FORMATS } from './text/formats.ts'
-import { readEmbeddingsRequest } from './text/openai-embeddings.ts'
-import { readModerationsRequest, readRerankRequest } from './text/rerank-and-moderation.ts'
-import { type ModelFacts, modelsAddress, readTextRequest } from './text/text.ts'
+import { isDataEndpoint } from '../../catalog/endpoint.ts'
+import { ENDPOINTS } from '../../catalog/index.ts'
+import { readJson } from '../../kernel/json.ts'
+import { CLIENT_FORMATS, type ProtocolName, protocolsOf, TEXT_PROTOCOLS } from '../../meter/kind.ts'
+import { readOcrRequest } from '../../protocols/media/mistral-ocr.ts'
+import { listCall } from '../../protocols/media/video-task/task.ts'
+import type { PaidRequest, Target } from '../../protocols/protocol.ts'
+import { FORMATS } from '../../protocols/text/formats.ts'
+import { readEmbeddingsRequest } from '../../protocols/text/openai-embeddings.ts'
+import { readModerationsRequest, readRerankRequest } from '../../protocols/text/rerank-and-moderation.ts'
+import { type ModelFacts, modelsAddress, readTextRequest } from '../../protocols/text/text.ts'
+import type { HttpCall } from '../../upstream/call.ts'
 
 export interface FreeCheck {
   readonly call: HttpCall

@@ -2,23 +2,24 @@
 // customers' calls. It reports each step and the cause of a failure. No account is charged; the vendor bills about one
 // token.
 
-import type { CatalogDocument, Model, Route } from '../catalog/document.ts'
-import { readTextTraits } from '../catalog/traits.ts'
-import { asFault, Fault } from '../kernel/fault.ts'
-import { isObject } from '../kernel/json.ts'
-import { NEVER, unlessAborted } from '../kernel/timers.ts'
-import type { World } from '../kernel/world.ts'
-import { KIND_NAMES, kindRow } from '../meter/kind.ts'
-import type { PriceTier } from '../meter/price.ts'
-import { inputTokensOf } from '../meter/usage.ts'
-import { type FreeCheck, freeCheck, smallestRequest } from '../protocols/free-check.ts'
-import { type Exchange, loggedIn, type PaidRequest, type Target, vendorCall } from '../protocols/protocol.ts'
-import { type ModelFacts, modelsAddress } from '../protocols/text/text.ts'
-import { isUnknownModel } from '../protocols/vendor-fault.ts'
-import { readErrorBody, type VendorError, withoutKeys, withoutSecrets } from '../protocols/vendor-words.ts'
-import type { Deadlines, HttpCall, Upstream, UpstreamReply } from '../upstream/call.ts'
-import { isLoginRefused, type Logins, loginProblem } from '../upstream/login.ts'
-import type { TestStep, VendorTest } from './views.ts'
+import type { CatalogDocument, Model } from '../../catalog/document.ts'
+import { readTextTraits } from '../../catalog/traits.ts'
+import { asFault, Fault } from '../../kernel/fault.ts'
+import { isObject } from '../../kernel/json.ts'
+import { NEVER, unlessAborted } from '../../kernel/timers.ts'
+import type { World } from '../../kernel/world.ts'
+import { KIND_NAMES, kindRow } from '../../meter/kind.ts'
+import type { PriceTier } from '../../meter/price.ts'
+import { inputTokensOf } from '../../meter/usage.ts'
+import { type Exchange, loggedIn, type PaidRequest, type Target, vendorCall } from '../../protocols/protocol.ts'
+import { type ModelFacts, modelsAddress } from '../../protocols/text/text.ts'
+import { isUnknownModel } from '../../protocols/vendor-fault.ts'
+import { readErrorBody, type VendorError, withoutKeys, withoutSecrets } from '../../protocols/vendor-words.ts'
+import type { VendorChecks } from '../../routing/checks.ts'
+import type { TestStep, VendorTest } from '../../routing/views.ts'
+import type { Deadlines, HttpCall, Upstream, UpstreamReply } from '../../upstream/call.ts'
+import { isLoginRefused, type Logins, loginProblem } from '../../upstream/login.ts'
+import { type FreeCheck, freeCheck, smallestRequest } from './free-check.ts'
 
 const DEADLINES = { connectMs: 5_000, firstByteMs: 30_000, idleMs: 10_000, totalMs: 40_000 }
 const BODY_BYTES_MAX = 8 * 1024 * 1024
@@ -26,7 +27,7 @@ const BODY_BYTES_MAX = 8 * 1024 * 1024
 const OTHER_PATHS = ['/v1', '/api/v1', '/openai/v1', '/compatibility/v1', '/v1beta/openai', '/inference/v1', '']
 const LOST: ReadonlySet<number | null> = new Set([404, 405, 410])
 
-export interface TestDeps {
+interface TestDeps {
   readonly upstream: Upstream
   readonly logins: Logins
   readonly world: World
@@ -338,18 +339,11 @@ function likeness(left: ReadonlySet<string>, right: ReadonlySet<string>): number
 
 // Chooses the route to test: the cheapest call that shows most about the vendor.
 
-interface TestedRoute {
-  readonly uid: string
-  readonly route: Route
-  /** Absent: the model's kind has no small call. */
-  readonly facts?: ModelFacts
-}
-
 /** Kinds with a small call, the most telling ones first. */
 const SMALL = KIND_NAMES.filter((kind) => kindRow(kind).batchable)
 
 /** Undefined when no route uses the vendor. */
-export function testedRoute(vendor: string, { models, endpoints }: CatalogDocument): TestedRoute | undefined {
+export const testedRoute: VendorChecks['testedRoute'] = (vendor, { models, endpoints }) => {
   const routes = Object.entries(models).flatMap(([uid, model]) =>
     model.routes.filter((route) => route.vendor === vendor).map((route) => ({ uid, model, route })),
   )
