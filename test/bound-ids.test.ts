@@ -55,11 +55,7 @@ test('an id that was not made for the account is refused by its field, with noth
   }
   // An escaped letter hides no name.
   const hidden = `{"model":"alpha-5.4","input":[{"role":"user","content":[{"type":"input_file","file\\u005fid":"file-1"}]}]}`
-  const answer = await fetch(`${g.url}${RESPONSES}`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    body: hidden,
-  })
+  const answer = await g.call(RESPONSES, key, hidden)
   assert.equal(answer.status, 400, await answer.text())
   assert.deepEqual(wrong, [])
   assert.equal(g.sandbox.seen.requests, 0)

@@ -177,11 +177,7 @@ const THINKING = { type: 'enabled', budget_tokens: 2_000 }
 
 function ask(key: string, index: number, asking: Asking = {}) {
   const { path, body } = requestOf(index, asking)
-  return fetch(g.url + path, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...asking.headers },
-    body: JSON.stringify(body),
-  })
+  return g.call(path, key, body, { headers: { ...asking.headers } })
 }
 
 const CREDITS = 1_000_000_000_000n

@@ -8,11 +8,7 @@ const g = testGateway()
 const chat = (words = 'Hello') => ({ model: 'alpha-5.4', messages: [{ role: 'user', content: words }] })
 
 async function ask(key: string, headers: Record<string, string>, body: object = chat(), path = '/v1/chat/completions') {
-  const answer = await fetch(g.url + path, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
-    body: JSON.stringify(body),
-  })
+  const answer = await g.call(path, key, body, { headers: { ...headers } })
   return {
     status: answer.status,
     cost: answer.headers.get('x-tollgate-run-cost'),

@@ -48,11 +48,7 @@ async function teamOfOne() {
 }
 
 async function ask(token: string, body: object, headers: Record<string, string> = {}) {
-  const answer = await fetch(`${g.url}/v1/chat/completions`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...headers },
-    body: JSON.stringify(body),
-  })
+  const answer = await g.call('/v1/chat/completions', token, body, { headers: { ...headers } })
   return { status: answer.status, headers: answer.headers, text: await answer.text() }
 }
 const status = async (token: string, model: string) => (await ask(token, chat(model))).status

@@ -234,16 +234,12 @@ test('nothing is applied when the test fails, when a price is missing, or when c
   )
   assert.equal(unpriced.code, 1)
   assert.match(unpriced.out, /no list price noted/)
-  const broken = await fetch(`${gateway.url}/admin/v1/connect`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, 'content-type': 'application/json' },
-    body: JSON.stringify({
-      vendor: 'second',
-      baseUrl: url,
-      formats: ['openai-chat'],
-      credential: { name: 'SECOND_KEY', value: KEY },
-      models: [{ model: 'plain-1', pricing: { unit: 'credits', tiers: [{ input: '1' }] } }],
-    }),
+  const broken = await gateway.call('/admin/v1/connect', OPERATOR_TOKEN, {
+    vendor: 'second',
+    baseUrl: url,
+    formats: ['openai-chat'],
+    credential: { name: 'SECOND_KEY', value: KEY },
+    models: [{ model: 'plain-1', pricing: { unit: 'credits', tiers: [{ input: '1' }] } }],
   })
   assert.equal(broken.status, 400)
   assert.equal(gateway.gateway.catalog.current.version, version)
@@ -313,14 +309,7 @@ test('a vendor that costs more than its models are sold for is connected only by
   const models = [{ model: 'claude-fable-5', uid: 'beta-fable-5' }]
   const body = { preset: 'anthropic', baseUrl: `${gateway.sandbox.url}/anthropic`, credential: { value: KEY }, models }
   assert.match(
-    await textOf(
-      fetch(`${gateway.url}/admin/v1/connect`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, 'content-type': 'application/json' },
-        body: JSON.stringify(body),
-      }),
-      400,
-    ),
+    await textOf(gateway.call('/admin/v1/connect', OPERATOR_TOKEN, body), 400),
     /sold below cost\. Give \\"markup\\" or prices/,
   )
   assert.deepEqual(served(), before)
