@@ -192,6 +192,9 @@ export async function openOn(servers: Servers, more: Readonly<Record<string, str
     sandboxUrl: () => sandbox.url,
     jobs: FAST,
     passwordCost: CHEAP,
+  }).catch(async (error: unknown) => {
+    await opened.disposeAsync()
+    throw error
   })
   opened.defer(() => gateway.close())
   const url = await gateway.app.listen({ port: 0, host: '127.0.0.1' })

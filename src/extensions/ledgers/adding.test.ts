@@ -94,6 +94,7 @@ test('a name stands in both lists with one address only, and an address opens un
     readLedgers(control, SECRET, new Map([['east', { url, region: 'eu' }]])),
     /Keep one: remove east/,
   )
+  await assert.rejects(openOn(all, { TOLLGATE_LEDGERS: `east@eu=${url}` }), /Keep one: remove east/)
   await assert.rejects(readLedgers(control, 'another'), /another TOLLGATE_SECRET/)
   const same = new Map([['east', { url: all.addressOf('east'), region: 'eu' }]])
   assert.deepEqual(await readLedgers(control, SECRET, same), same)
