@@ -39,6 +39,7 @@ import { prices } from './extensions/prices/extension.ts'
 import { probes } from './extensions/probes/extension.ts'
 import { products } from './extensions/products/extension.ts'
 import { purses } from './extensions/purses/extension.ts'
+import { openS3 } from './extensions/s3/open.ts'
 import { sales } from './extensions/sales/extension.ts'
 import { shadow } from './extensions/shadow/extension.ts'
 import { sockets } from './extensions/sockets/extension.ts'
@@ -174,8 +175,9 @@ export async function createGateway(options: GatewayOptions) {
   const { app, drain } = served
   const publicUrl = () => publicUrlOf(options.place?.listener ?? app, config)
   const routes = { world, sandboxUrl: options.sandboxUrl, credential: credentials.get, vendors }
-  const assets = await openAssets({ config, world, secrets, upstream, logins, publicUrl })
-  const { files, signer, s3 } = assets
+  const { store: elsewhere, send: s3 } = openS3({ config, world, upstream, logins })
+  const assets = await openAssets({ config, world, secrets, elsewhere, publicUrl })
+  const { files, signer } = assets
   mountAssets(app, { store: files, signer, world })
   const mailer = openMailer(options, branding)
   const jobs: JobEngine = startJobs({
@@ -191,9 +193,8 @@ export async function createGateway(options: GatewayOptions) {
   })
   const mails = mailer && createPersonMails({ deliveries: jobs.deliveries, world })
   const onLeave: LeavingDeps['onLeave'] = (tx, of, by) => extensions.leave(tx, of, by)
-  const proofs = on.flatMap((one) => one.proofs)
   const own = {
-    ...openIdentity({ ...store, ...options, keys, mails, publicUrl, onLeave, proofs }),
+    ...openIdentity({ ...store, ...options, keys, mails, publicUrl, onLeave, proofs: on.flatMap((one) => one.proofs) }),
     onLeave,
     accounts,
     keys,

@@ -41,7 +41,7 @@ const COMPOSED: Record<string, readonly RegExp[]> = {
     /^https:\/\/a\.[a-z0-9-]{1,63}-b\.com$/,
   ],
   'src/extensions/importers/deployment.ts': [/^https:\/\/[a-z0-9-]+\.openai\.azure\.com$/],
-  'src/assets/s3.ts': [/<Key>([^<]*)<\/Key>/g],
+  'src/extensions/s3/s3.ts': [/<Key>([^<]*)<\/Key>/g],
   'src/identity/password.ts': [/password|admin|qwerty/g],
   'src/extensions/docs/page.ts': [/(?<![\p{L}\p{N}])aaa/u, /(?<![\p{L}\p{N}])aaas?(?![\p{L}\p{N}])/u],
   // Of patterns that stand in it.

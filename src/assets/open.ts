@@ -1,4 +1,4 @@
-// Opens the store for results as configured: the data directory or S3.
+// Opens the store for results: the data directory, or the one that is given.
 
 import { mkdir, open, readdir, rename, rm, stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -6,9 +6,6 @@ import { DAY_MS } from '../kernel/calendar.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { Secrets } from '../kernel/secret.ts'
 import type { World } from '../kernel/world.ts'
-import type { Upstream } from '../upstream/call.ts'
-import type { Logins } from '../upstream/login.ts'
-import { createS3Client, createS3Store } from './s3.ts'
 import { type AssetStore, createAssetHost, createAssetSigner, isOver, newAssetName, placeOf } from './store.ts'
 
 // Assets on a local disk: written to a temporary file, synced, and renamed into place atomically.
@@ -133,55 +130,17 @@ async function onDisk<T>(work: () => Promise<T>): Promise<T> {
 }
 
 interface AssetParts {
-  readonly config: {
-    readonly dataDirectory: string
-    readonly TOLLGATE_S3_BUCKET?: string | undefined
-    readonly TOLLGATE_S3_ENDPOINT?: string | undefined
-    readonly TOLLGATE_S3_REGION: string
-    readonly TOLLGATE_S3_ACCESS_KEY_ID?: string | undefined
-    readonly TOLLGATE_S3_SECRET_ACCESS_KEY?: string | undefined
-    readonly TOLLGATE_S3_SESSION_TOKEN?: string | undefined
-    readonly TOLLGATE_S3_ROLE?: string | undefined
-    readonly TOLLGATE_RETENTION_ASSET_DAYS: number
-  }
+  readonly config: { readonly dataDirectory: string; readonly TOLLGATE_RETENTION_ASSET_DAYS: number }
   readonly world: World
   readonly secrets: Secrets
-  readonly upstream: Upstream
-  readonly logins: Logins
+  /** Absent: the data directory. */
+  readonly elsewhere: AssetStore | undefined
   readonly publicUrl: () => string
 }
 
-/** The keys themselves, or those of a role: one that the keys may assume, or that of the machine. */
-function credentialsOf({ config, logins }: Pick<AssetParts, 'config' | 'logins'>) {
-  const { TOLLGATE_S3_REGION: region, TOLLGATE_S3_ROLE: role, TOLLGATE_S3_SESSION_TOKEN: sessionToken } = config
-  const { TOLLGATE_S3_ACCESS_KEY_ID: accessKeyId, TOLLGATE_S3_SECRET_ACCESS_KEY: secretAccessKey } = config
-  const hasKeys = accessKeyId !== undefined && secretAccessKey !== undefined
-  if (hasKeys && role === undefined) return { region, accessKeyId, secretAccessKey, sessionToken }
-  const secret = hasKeys ? [accessKeyId, secretAccessKey, sessionToken].filter(Boolean).join(':') : undefined
-  const login = { region, service: 's3', ...(role ? { role } : {}), ...(hasKeys ? {} : { workload: true as const }) }
-  return async () => {
-    const given = await logins.open({ sigv4: login }, { secret, baseUrl: config.TOLLGATE_S3_ENDPOINT ?? '' })
-    if ('token' in given) throw new TypeError('a signature was asked for')
-    return given.aws
-  }
-}
-
-export async function openAssets({ config, world, secrets, upstream, logins, publicUrl }: AssetParts) {
-  // The S3 settings are all set or all absent: config.ts rejects one without the others.
-  const s3 = config.TOLLGATE_S3_BUCKET
-    ? {
-        world,
-        upstream,
-        endpoint: config.TOLLGATE_S3_ENDPOINT!, // As above.
-        bucket: config.TOLLGATE_S3_BUCKET,
-        credentials: credentialsOf({ config, logins }),
-      }
-    : undefined
-  const send = s3 && createS3Client(s3)
-  const store = s3
-    ? createS3Store(s3, send)
-    : await openDiskStore({ world, directory: join(config.dataDirectory, 'assets') })
+export async function openAssets({ config, world, secrets, elsewhere, publicUrl }: AssetParts) {
+  const files = elsewhere ?? (await openDiskStore({ world, directory: join(config.dataDirectory, 'assets') }))
   const signer = createAssetSigner({ key: secrets.key('asset-url'), publicUrl })
-  const assets = createAssetHost({ store, signer, world, lifetimeMs: config.TOLLGATE_RETENTION_ASSET_DAYS * DAY_MS })
-  return { files: store, signer, assets, s3: send }
+  const lifetimeMs = config.TOLLGATE_RETENTION_ASSET_DAYS * DAY_MS
+  return { files, signer, assets: createAssetHost({ store: files, signer, world, lifetimeMs }) }
 }

@@ -9,10 +9,10 @@ import { buffer } from 'node:stream/consumers'
 import { after, test } from 'node:test'
 import { listen } from '../../test/started.ts'
 import { createS3Archive } from '../extensions/archive/store.ts'
+import { createS3Client, createS3Store } from '../extensions/s3/s3.ts'
 import { realWorld, type World } from '../kernel/world.ts'
 import { createUpstream } from '../upstream/exchange.ts'
 import { openDiskStore } from './open.ts'
-import { createS3Client, createS3Store } from './s3.ts'
 import { type AssetStore, newAssetName, putAsset, readAssetName } from './store.ts'
 
 const MB = 1_048_576

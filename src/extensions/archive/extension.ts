@@ -1,12 +1,12 @@
 // The archive of the ledger: what is over and verified leaves the database as files.
 import { join } from 'node:path'
-import type { S3Send } from '../../assets/s3.ts'
 import type { Config } from '../../config.ts'
 import type { Database } from '../../database/database.ts'
 import { defineExtension } from '../../extension.ts'
 import type { Log } from '../../kernel/log.ts'
 import type { Secrets } from '../../kernel/secret.ts'
 import type { World } from '../../kernel/world.ts'
+import type { S3Send } from '../s3/s3.ts'
 import type { ArchiveStore } from './archive.ts'
 import { openLedgerArchive } from './check.ts'
 import { archiveResources } from './resources.ts'

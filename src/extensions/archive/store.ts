@@ -1,9 +1,9 @@
 // The archive of the ledger: files that stay for ever, each with the name that the ledger knows it by.
 import { mkdir, open, readFile, rename } from 'node:fs/promises'
 import { dirname, join, resolve, sep } from 'node:path'
-import { type S3Send, tagsOf } from '../../assets/s3.ts'
 import { Fault } from '../../kernel/fault.ts'
 import type { World } from '../../kernel/world.ts'
+import { type S3Send, tagsOf } from '../s3/s3.ts'
 import type { ArchiveStore } from './archive.ts'
 
 const FILE_BYTES_MAX = 256 * 1_048_576

@@ -1,6 +1,6 @@
 // Files of usage in a bucket: calls as Parquet by the hour in which they were posted, or FOCUS by the day. A file is
 // named by its first call, so a file that is written again after a crash overwrites itself.
-import { createS3Client } from '../../assets/s3.ts'
+
 import { DAY_MS } from '../../kernel/calendar.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { isTestAccount } from '../../kernel/test-account.ts'
@@ -8,6 +8,7 @@ import { idAtTime, timeOfId } from '../../kernel/world.ts'
 import type { Billing } from '../../reports/billing.ts'
 import { csvLine } from '../../reports/csv.ts'
 import type { CreditWorth } from '../../reports/views.ts'
+import { createS3Client } from '../s3/s3.ts'
 import {
   FOCUS_COLUMNS,
   FOCUS_NAMES,

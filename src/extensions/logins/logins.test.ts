@@ -9,7 +9,6 @@ import { freshDatabase } from '../../../test/database.ts'
 import { BY, OPERATOR_TOKEN, SECRET, testGateway, textOf } from '../../../test/gateway.ts'
 import { after, assert, before, beforeEach, test, until } from '../../../test/kit.ts'
 import { startForeignServer } from '../../../test/mcp/foreign-server.ts'
-import { openAssets } from '../../assets/open.ts'
 import type { Login } from '../../catalog/document.ts'
 import { readConfig } from '../../config.ts'
 import { Fault } from '../../kernel/fault.ts'
@@ -20,6 +19,7 @@ import type { VendorTest } from '../../routing/views.ts'
 import { createUpstream } from '../../upstream/exchange.ts'
 import { loginProblem } from '../../upstream/login.ts'
 import type { ToolServerView } from '../agents/views.ts'
+import { openS3 } from '../s3/open.ts'
 import { createLogins } from './login.ts'
 import { createTokenCache, createTokenStore } from './token-cache.ts'
 
@@ -328,16 +328,9 @@ test('results are stored in S3 with the keys of a role', async () => {
     [{ TOLLGATE_WORKLOAD_IDENTITY: 'aws' }, ['aws']],
   ] as const) {
     const one = openProcess(undefined, { allows: [...allows] })
-    const { files } = await openAssets({
-      config: readConfig({ ...data, ...env, ...given }),
-      world: realWorld,
-      secrets: createSecrets(SECRET),
-      upstream: one.upstream,
-      logins: one.logins,
-      publicUrl: () => 'http://127.0.0.1',
-    })
+    const { store } = openS3({ ...one, config: readConfig({ ...data, ...env, ...given }), world: realWorld })
     cloud.answer = () => [200, '', 'application/xml']
-    const writer = await files.create({ extension: 'png', expiresMs: realWorld.nowMs() + 60_000 })
+    const writer = await store!.create({ extension: 'png', expiresMs: realWorld.nowMs() + 60_000 })
     await writer.write(Buffer.from('a picture'))
     await writer.commit()
     assert.match(String(cloud.calls.at(-1)?.headers['x-amz-security-token']), /^session-token-/)

@@ -2,7 +2,7 @@
 // are read in the order of their chain, and how far it has come advances only after the receiver has accepted: a
 // process that is killed in between sends the same rows again. So each row arrives at least once, under its id, and
 // with the hashes by which a receiver sees that none is missing or changed.
-import { createS3Client } from '../../../assets/s3.ts'
+
 import type { Audit, AuditLine, By } from '../../../database/audit.ts'
 import { type Database, sql } from '../../../database/database.ts'
 import { signedHeaders, webhookSecret } from '../../../jobs/webhook.ts'
@@ -12,6 +12,7 @@ import type { Log } from '../../../kernel/log.ts'
 import { type Secrets, seal, unseal } from '../../../kernel/secret.ts'
 import { timeOfId, type World } from '../../../kernel/world.ts'
 import type { GuardedFetch } from '../../../upstream/guard.ts'
+import { createS3Client } from '../../s3/s3.ts'
 import type { AuditExportInput, AuditExportView } from './views.ts'
 
 export type AuditExport = ReturnType<typeof createAuditExport>

@@ -2,11 +2,6 @@
 // multipart upload, so that no file is held in memory as a whole.
 
 import { Readable } from 'node:stream'
-import { type AwsCredentials, sha256, signAwsCall } from '../kernel/aws-signature.ts'
-import { Fault } from '../kernel/fault.ts'
-import { NEVER } from '../kernel/timers.ts'
-import type { World } from '../kernel/world.ts'
-import type { Deadlines, HttpCall, Upstream, UpstreamReply } from '../upstream/call.ts'
 import {
   ASSET_TYPES,
   type AssetFacts,
@@ -15,7 +10,12 @@ import {
   isOver,
   newAssetName,
   placeOf,
-} from './store.ts'
+} from '../../assets/store.ts'
+import { type AwsCredentials, sha256, signAwsCall } from '../../kernel/aws-signature.ts'
+import { Fault } from '../../kernel/fault.ts'
+import { NEVER } from '../../kernel/timers.ts'
+import type { World } from '../../kernel/world.ts'
+import type { Deadlines, HttpCall, Upstream, UpstreamReply } from '../../upstream/call.ts'
 
 interface S3Place {
   readonly world: World
