@@ -47,7 +47,7 @@ test('seeds with limits of the whole gateway keep within them', async () => {
 })
 
 test('seeds with accounts that move between three ledgers leave all of them right', async (t) => {
-  const count = runs(4, 100)
+  const count = runs(3, 60)
   const { done, moved, failures } = await runSeeds(testServer(), { from: 1, count, atOnce: 2, ledgers: 3 })
   assert.deepEqual([done, failures.map(({ seed, error }) => `${seed}: ${error}`)], [count, []])
   assert.ok(moved > 0)

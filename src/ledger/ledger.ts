@@ -132,8 +132,6 @@ interface LedgerOptions {
   readonly system?: System | undefined
 }
 
-/** No call begins after so long without a write: it could not be settled, and its caller would wait for that. */
-const TROUBLE_MS_MAX = 2_000
 const BACKGROUND_MS = 24 * 3_600_000
 const PENDING_MAX = 20_000
 /** Undecided operations that an account with a queue of its own may have. Further calls are rejected. */
@@ -212,8 +210,7 @@ export function createLedger(options: LedgerOptions): Ledger {
   })
   const leases = createLeases({
     world,
-    mayAdmit: () =>
-      options.leases !== false && liveness.isHeard() && (around.watch.trouble()?.forMs ?? 0) < TROUBLE_MS_MAX,
+    mayAdmit: () => options.leases !== false && liveness.isHeard() && !around.watch.isStuck(),
     async report(inUse) {
       const columns = [inUse.map((one) => one.account), inUse.map(({ id }) => id), inUse.map(({ amount }) => amount)]
       const rows = await database.query<{ id: string }>(IN_USE, columns)

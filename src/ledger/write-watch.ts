@@ -23,7 +23,11 @@ interface WriteWatch {
   /** Watches a write, and answers as it does. */
   <T>(write: Promise<T>): Promise<T>
   trouble(): WriteTrouble | undefined
+  /** No call may begin that a lease covers: it could not be settled, and its caller would wait for that. */
+  isStuck(): boolean
 }
+
+const STUCK_MS = 2_000
 
 export function createWriteWatch(world: World): WriteWatch {
   let failing: (Omit<WriteTrouble, 'forMs'> & { readonly sinceMs: number }) | undefined
@@ -41,6 +45,7 @@ export function createWriteWatch(world: World): WriteWatch {
     return write
   }
   return Object.assign(watch, {
+    isStuck: () => failing !== undefined && world.elapsedMs() - failing.sinceMs > STUCK_MS,
     trouble() {
       if (!failing) return undefined
       const { sinceMs, code, message } = failing

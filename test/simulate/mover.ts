@@ -76,16 +76,23 @@ export class Mover {
 
   /** A transaction of several databases is one step of the story: what is asked within it does not wait for a turn. */
   #databases(): Database[] {
-    let within = false
+    let within: Set<Promise<unknown>> | undefined
     return Array.from(this.#lines.values(), (line) => {
       const turn = async <T>(name: string, ask: (on: Database) => Promise<T>): Promise<T> => {
-        if (within) return line.now(ask)
+        if (within) {
+          const asked = line.now(ask)
+          within.add(asked.catch(() => undefined))
+          return asked
+        }
         return line.turn(name, async (on) => {
-          within = true
+          const all = new Set<Promise<unknown>>()
+          within = all
           try {
             return await ask(on)
           } finally {
-            within = false
+            // What was asked beside that which failed ends before anybody else has this line.
+            for (const one of all) await one
+            within = undefined
           }
         })
       }

@@ -222,16 +222,6 @@ export const LEDGER_SABOTAGES: Readonly<Record<string, Sabotage>> = {
     const again = String(id).replace(/.$/, (last) => (last === '0' ? '1' : '0'))
     return run(statement, [id!, ...values]).then((rows) => run(statement, [again, ...values]).then(() => rows))
   },
-  'an account that has moved stays open where it was': instead(
-    'move_close',
-    `frozen_until = 'infinity'`,
-    'frozen_until = null',
-  ),
-  'an account moves while its calls run': (statement, values, run) => {
-    if (statement.name === 'move_still_held') return Promise.resolve([{ holds: 0, leases: 0 }])
-    if (!/^move_lock(_leaving)?$/.test(statement.name ?? '')) return undefined
-    return run<object>(statement, values).then((rows) => rows.map((row) => ({ ...row, busy: false })))
-  },
   'what was written while a move copied is not copied': instead('move_page_transfer', '>= $3', '>= $3 and false'),
 }
 

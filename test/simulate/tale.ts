@@ -1,6 +1,7 @@
 // What happens to one account in a story: who calls for it, what an operator does to it, and where it is moved.
 import assert from 'node:assert/strict'
 import type { Queryable } from '../../src/database/database.ts'
+import { Fault } from '../../src/kernel/fault.ts'
 import { newId } from '../../src/kernel/world.ts'
 import type { Ledger } from '../../src/ledger/ledger.ts'
 import { Books } from './books.ts'
@@ -18,7 +19,7 @@ import {
   STORY_MS,
   setLimits,
 } from './plot.ts'
-import { CONTROL, type Process } from './process.ts'
+import { type Cell, CONTROL, type Process } from './process.ts'
 import type { SimulatedTask } from './task-vendor.ts'
 import { TextCalls } from './text-calls.ts'
 import { VideoCalls } from './video-calls.ts'
@@ -37,6 +38,7 @@ export interface Stage {
 }
 
 const LIVES = `select 1 from account where id = $1 and ledger is null and frozen_until is distinct from 'infinity'`
+const OPEN = `select 1 from account where id = $1 and ledger is null and frozen_until > now() is not true for update`
 /** By its own id, so that it is made once however often it is tried, and wherever the account is then. */
 const GIVE = `select moved from ledger_grant($1, $2, $3, 'simulated', 'simulated')`
 const AGAIN_MS_MAX = 3_000
@@ -105,8 +107,9 @@ export class Tale {
     if (plot.limitsAgainMs !== undefined)
       world.after(plot.limitsAgainMs, () => void setLimits(arrange, plot).catch(wrong))
     const { takeback, steady } = plot
-    for (const lot of plot.lots) world.after(lot.atMs, () => void this.#lot(lot))
-    if (takeback) world.after(takeback.atMs, () => void this.#grant({ amount: -takeback.amount }))
+    for (const lot of plot.lots) world.after(lot.atMs, () => void this.#lot(lot).catch(() => undefined))
+    if (takeback)
+      world.after(takeback.atMs, () => void this.#grant({ amount: -takeback.amount }).catch(() => undefined))
     if (this.#refund) world.after(this.#refund.atMs, () => void this.#goBack().catch(wrong))
     for (const gift of this.#gifts.gifts) world.after(gift.atMs, () => void this.#give(gift.amount).catch(wrong))
     for (const { atMs, to, mayDie } of this.#gifts.moves)
@@ -115,7 +118,10 @@ export class Tale {
     for (let i = 0; i < STEADY_CALLS; i++)
       world.after(steady.atMs + i * steady.everyMs, () => texts.begin(oneOf(0)(), true))
     // Asked for by another process, as when an operator takes credits back.
-    world.after(steady.atMs + steady.askedMs, () => void this.#grant({ amount: -1n }, processes[1]))
+    world.after(
+      steady.atMs + steady.askedMs,
+      () => void this.#grant({ amount: -1n }, processes[1]).catch(() => undefined),
+    )
   }
 
   get over(): boolean {
@@ -144,7 +150,7 @@ export class Tale {
     ) // There is one.
     const given = await home!.see<{ id: string; amount: bigint }>(
       // As above.
-      `select id, amount from transfer where account_id = $1 and kind = 'grant' order by id`,
+      `select id, amount from transfer where account_id = $1 and kind = 'grant' and amount > 0 order by id`,
       [this.account],
     )
     for (const { id, amount } of this.#given)
@@ -169,7 +175,16 @@ export class Tale {
   async #grant(grant: Partial<Parameters<Ledger['grant']>[0]>, by = this.#stage.some()): Promise<void> {
     const { account } = this
     const about = { account, amount: 0n, note: 'simulated', actor: 'simulated', ...grant }
-    await (async () => (await by.cellOf(account)).ledger.grant(about))().catch(() => undefined)
+    const { ledger, path } = await by.cellOf(account)
+    await (this.#stage.lines.size === 1 ? ledger.grant(about) : this.#open(path, (tx) => ledger.grant(about, tx)))
+  }
+
+  /** As changes of an account do it: not where it is about to leave, or has left. */
+  #open<T>({ database }: Cell['path'], work: (tx: Queryable) => Promise<T>): Promise<T> {
+    return database.transaction(async (tx) => {
+      if ((await tx.query({ text: OPEN }, [this.account])).length === 0) throw new Fault('unavailable')
+      return work(tx)
+    })
   }
 
   /** Whether it was is seen in the end. */
@@ -210,7 +225,6 @@ export class Tale {
 
   async #giveOnce(by: Process, id: string, amount: bigint): Promise<void> {
     const { path } = await by.cellOf(this.account)
-    const rows = await path.database.query({ name: 'grant_once', text: GIVE }, [id, this.account, amount])
-    assert.equal(rows.length, 1)
+    await this.#open(path, (tx) => tx.query({ name: 'grant_once', text: GIVE }, [id, this.account, amount]))
   }
 }
