@@ -327,6 +327,16 @@ const countedOf = (rows: string, name: string): Way => ({
   },
 })
 
+/** Each compares its own payments. */
+const reconciled: Way = {
+  merge: (parts) => ({
+    ...parts[0],
+    checked: parts.reduce((sum, { checked }) => sum + checked, 0),
+    differences: parts.flatMap(({ differences }) => differences),
+    failure: parts.find(({ failure }) => failure !== null)?.failure ?? null,
+  }),
+}
+
 /** Each ledger sends what it has; control's answer stands for all. */
 const everywhere: Way = { merge: ([first]) => first ?? {} }
 
@@ -374,6 +384,7 @@ export const ACROSS: Readonly<Record<string, Way | 'one' | 'new'>> = {
   'POST /payments/{payment}/refund': 'one',
   'GET /plans': countedOf('plans', 'accounts'),
   'GET /reconciliations': newest,
+  'POST /reconciliations': reconciled,
   'GET /requests/live': live,
   'GET /search': search,
   'GET /statements/{month}': list(() => most(accountId), accountId),

@@ -44,7 +44,7 @@ const KEEP_EVENT = sql('payment_event_keep')`
   insert into payment_event (provider, event_id, type, payment_id) values ($1, $2, $3, $4) on conflict do nothing returning 1`
 const KNOWN_EVENT = sql('payment_event_known')`select 1 from payment_event where provider = $1 and event_id = $2`
 const ACCOUNT = sql('payment_account')`
-  select status, posted, coalesce(frozen_until > now(), false) as moving from account where id = $1 for update`
+  select status, posted, coalesce(frozen_until > now(), false) or ledger is not null as moving from account where id = $1 for update`
 const SAVE_CARD = sql('payment_save_card')`
   update payment_customer set method_id = $2, card = $3, top_up_problem = null, top_up_failures = 0, top_up_after = null where account_id = $1 and method_id is distinct from $2`
 
@@ -314,7 +314,7 @@ async function lockAccount(tx: Queryable, account: string): Promise<AccountRow |
   return row
 }
 
-const EXISTS = sql('payment_account_exists')`select id from account where id = $1`
+const EXISTS = sql('payment_account_exists')`select id from account where id = $1 and ledger is null`
 
 /** Empty if there is no such account: the name comes from the provider's metadata and may be anything. */
 async function knownAccount(tx: Queryable, account: string | undefined): Promise<string> {

@@ -70,12 +70,19 @@ const reconciled = (database: Database, { settings, remote, apply }: Payments): 
   owners: async () => ((await settings.isOn('stripe')) ? [''] : []),
   remote: async () => remote('stripe'),
   async apply(_, facts) {
+    const [where] = await database.query<{ elsewhere: boolean }>(ELSEWHERE, [facts.providerId, facts.account ?? ''])
+    if (where?.elsewhere) return undefined
     const { row, changes } = await apply(facts)
     return { payment: row?.id ?? null, account: row?.account_id || null, changes }
   },
   unlisted: (_, { from, until, listed }) => database.query(UNLISTED, ['stripe', from, until, listed]),
 })
 
+/** Of an account that another ledger has. What is nobody's is control's. */
+const ELSEWHERE = sql('payment_elsewhere')`
+  select not exists (select 1 from payment where provider_id = $1) and case when to_regnamespace('control') is null
+     then exists (select 1 from account where id = $2 and ledger is not null)
+     else not exists (select 1 from account where id = $2) end as elsewhere`
 const UNLISTED = sql('payments_unlisted')`
   select id, account_id, provider_id from payment where provider = $1 and created_at >= $2 and paid_at < $3 and provider_id <> all($4) order by id`
 

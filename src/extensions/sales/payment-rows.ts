@@ -180,7 +180,7 @@ function paymentViewOf(row: PaymentRow, accountName: string | null): PaymentView
 // The account that a plan or a code gives credits to, locked until the transaction ends.
 
 const LOCK = sql('buyer_lock')`
-  select posted, status, coalesce(frozen_until > now(), false) as moving from account where id = $1 for update`
+  select posted, status, coalesce(frozen_until > now(), false) or ledger is not null as moving from account where id = $1 for update`
 
 export async function lockBuyer(tx: Queryable, account: string): Promise<{ readonly posted: bigint }> {
   const [row] = await tx.query<{ posted: bigint; status: string; moving: boolean }>(LOCK, [account])

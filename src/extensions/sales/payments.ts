@@ -145,7 +145,7 @@ const PUT_CARD = sql('payment_card_put')`
   update payment_customer set method_id = $3, card = $4, top_up_problem = null, top_up_failures = 0, top_up_after = null where provider = $1 and customer_id = $2`
 const ACCOUNT = sql('payment_buyer')`select name, status from account where id = $1`
 const LOCK_BUYER = sql('payment_buyer_lock')`
-  select status, posted, coalesce(frozen_until > now(), false) as moving from account where id = $1 for update`
+  select status, posted, coalesce(frozen_until > now(), false) as moving, ledger from account where id = $1 for update`
 const OPEN_COUNT = sql('payment_open_count')`
   select count(*)::int as count from payment where account_id = $1 and state = 'pending' and created_at > now() - interval '1 hour'`
 const GIVE_UP = sql('payment_give_up')`
@@ -472,6 +472,13 @@ function orderOf(sales: Sales, { pack, amount, plan }: Choice): Order {
   return { kind: 'amount', offer_id: null, price_minor: minor, credits, detail }
 }
 
+interface BuyerRow {
+  readonly status: string
+  readonly posted: bigint
+  readonly moving: boolean
+  readonly ledger: string | null
+}
+
 /** The operator's decision about a quarantined payment. */
 function createDecisions({
   options: { database, audit, plans },
@@ -493,8 +500,12 @@ function createDecisions({
   return {
     accept: (id, { account, credits }, by) =>
       decide(id, async (tx, row) => {
-        const [found] = await tx.query<{ status: string; posted: bigint; moving: boolean }>(LOCK_BUYER, [account])
+        const [found] = await tx.query<BuyerRow>(LOCK_BUYER, [account])
         if (!found) throw accountUnknown()
+        if (found.ledger !== null)
+          throw new Fault('conflict', {
+            message: `The payment is in control, and this account in the ledger ${found.ledger}. Grant it the credits, and dismiss the payment.`,
+          })
         if (found.status === 'closed' || found.moving || isTestAccount(account))
           throw new Fault('conflict', { message: 'Nothing can be bought for this account.' })
         if (row.refunded_minor > 0n || row.dispute === 'open' || row.dispute === 'lost')
