@@ -42,10 +42,12 @@ const MOVE = { world: realWorld, waitMs: 60_000, say: () => undefined }
 const move = (account: string, to: string, say: (line: string) => void = () => undefined) =>
   inPlaces((places) => moveWithin({ ...MOVE, places, account, to, say }))
 
+/** More than is spent in ten minutes. */
+const CREDITS = 100_000_000_000n
 /** Made before there were ledgers. */
 async function early(): Promise<Customer> {
   const { gateway } = all
-  const id = await gateway.accounts.create({ name: 'Early', credits: 1_000_000_000n }, BY)
+  const id = await gateway.accounts.create({ name: 'Early', credits: CREDITS }, BY)
   const { key } = await all.ask<{ key: string }>(`/accounts/${id}/keys`, { name: 'app' })
   return { id, key, home: 'control' }
 }
@@ -246,7 +248,7 @@ test('a command that is killed at any moment, and repeated, moves the account: e
     .query<{ charged: bigint }>({ text: 'select sum(charged)::bigint as charged from usage where account_id = $1' }, [
       account.id,
     ])
-  assert.equal(balance, formatCredits(1_000_000_000n - (sums?.charged ?? 0n)))
+  assert.equal(balance, formatCredits(CREDITS - (sums?.charged ?? 0n)))
   t.diagnostic(`${kills} kills, ${served} calls served and charged`)
   await booksAddUp()
 })
