@@ -31,6 +31,8 @@ export interface ControlAddress {
 
 /** Of which installation a database is a ledger, and its name there. */
 export const BELONGS = 'ledger-of'
+/** A view of shared tables goes with them: it would show those that are empty here. */
+const MOUNTED = [...SHARED, 'team_person']
 
 /** Migrates a ledger, and mounts the tables of the control database, which has been migrated before. */
 export async function prepareLedger(connection: pg.PoolConfig, control: ControlAddress): Promise<Migrations> {
@@ -60,7 +62,7 @@ async function mount(tx: Queryable, control: ControlAddress, migration: number):
   if (elsewhere !== undefined) throw new Error(`The database of the ledger ${ledger} is not its own: ${elsewhere}`)
   const server = serverOptions(connection)
   const told = tellControl(ledger)
-  const mark = hash('sha256', JSON.stringify([migration, server, told, SHARED]))
+  const mark = hash('sha256', JSON.stringify([migration, server, told, MOUNTED]))
   const [is] = await tx.query<{ mark: string | null }>({
     text: `select obj_description(to_regnamespace('control'), 'pg_namespace') as mark`,
   })
@@ -68,13 +70,13 @@ async function mount(tx: Queryable, control: ControlAddress, migration: number):
   await run('create extension if not exists postgres_fdw')
   await run('drop server if exists control cascade; drop schema if exists control cascade')
   await run(`create schema if not exists ${SPARE}; create schema control`)
-  for (const TABLE of SHARED) await run(`alter table if exists public.${TABLE} set schema ${SPARE}`)
+  for (const TABLE of MOUNTED) await run(`alter table if exists public.${TABLE} set schema ${SPARE}`)
   const { user, password, ...place } = server
   await run(MEMBERS_ELSEWHERE)
   await run(`create server control foreign data wrapper postgres_fdw options (${listed(place)})`)
   await run(`create user mapping for current_user server control options (${listed({ user, password })})`)
   await run(
-    `import foreign schema public limit to (${SHARED.join(', ')}) from server control into control options (import_default 'true')`,
+    `import foreign schema public limit to (${MOUNTED.join(', ')}) from server control into control options (import_default 'true')`,
   )
   await run(told)
   await putSetting(tx, BELONGS, `${installation} ${ledger}`)

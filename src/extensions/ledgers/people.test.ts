@@ -3,8 +3,10 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { OPERATOR_TOKEN } from '../../../test/gateway.ts'
 import { type Installation, startInstallation } from '../../../test/installation.ts'
+import { pluck } from '../../../test/lists.ts'
 import { type asBrowser, joined, PASSWORD } from '../../../test/operator-server.ts'
 import { until } from '../../../test/until.ts'
+import type { TeamView } from '../../admission/views.ts'
 import type { WhoView } from '../../identity/views.ts'
 import { ofLedger } from './open.ts'
 
@@ -38,6 +40,22 @@ test('a member signs in, sees the account and its calls, and makes keys for it',
   )
   const usage = await person<{ items: unknown[] }>('GET', `/accounts/${account}/usage`)
   assert.equal(usage.data.items.length, 1, usage.text)
+})
+
+test('the keys of a member of a team are the team’s in the ledger too', async () => {
+  const { id: account } = await all.customer()
+  const { person, id } = await member(account, 'in-a-team@people.example')
+  const teams = `/accounts/${account}/teams`
+  const team = await all.ask<TeamView>(teams, { name: 'Platform' })
+  const set = await all.ask<TeamView>(`${teams}/${team.id}/members`, { userIds: [id] }, 'PUT')
+  assert.deepEqual(pluck(set.members, 'userId'), [id])
+  const { items } = await all.ask<{ items: TeamView[] }>(teams)
+  assert.deepEqual(pluck(items[0]?.members ?? [], 'userId'), [id])
+  const made = await person<{ teamId: string | null }>('POST', `/accounts/${account}/keys`, {
+    name: 'of the team',
+    teamId: team.id,
+  })
+  assert.deepEqual([made.status, made.data.teamId], [200, team.id], made.text)
 })
 
 test('a member who is removed is gone in the ledger', async () => {
