@@ -2632,7 +2632,7 @@ declare
   -- Where there are limits: what counts for them.
   is_limited boolean; is_sliced boolean := false; covers text[]; keys text[]; at_second bigint[]; made timestamptz[]; scopes jsonb[]; given bigint[]; requests bigint[]; tokens bigint[];
 begin
-  select a.posted, a.held, a.moved_at, a.chain, a.has_lots, a.claims into o from account a where a.id = account for update;
+  select a.posted, a.held, a.moved_at, a.chain, a.has_lots, a.claims into o from account a where a.id = account and a.ledger is null for update;
   if not found then
     raise exception 'there is no account %', account;
   end if;
