@@ -78,7 +78,7 @@ test('the purses of an account that moves go with it, and are charged at the tar
   assert.deepEqual([moved.rows.purse, moved.rows.purse_movement, moved.rows.purse_session], [2, MANY + 6, 1])
   assert.deepEqual(await rowsOf(target, account), before)
   // Movements are copied in pages while the account is in use, and not as one value while it is closed.
-  assert.ok(Number(/Copied (\d+) rows/.exec(said.join(' '))?.[1]) > MANY, said.join(' '))
+  assert.ok(Number(/Copied and compared (\d+) rows/.exec(said.join(' '))?.[1]) > MANY, said.join(' '))
   // Each event is told once, from where it happened.
   const told = (end: TestGateway) =>
     end.sql<{ id: string }>(`select id from delivery where account_id = $1 and event like 'purse.%' and open`, [

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { clickHouseLike } from '../../../test/clickhouse-like.ts'
 import { testGateway, WITH_EXTENSIONS } from '../../../test/gateway.ts'
-import { assert, started, test } from '../../../test/kit.ts'
+import { assert, started, test, until } from '../../../test/kit.ts'
 import { account, database, rows } from '../../../test/ledger-part.ts'
 import { readConfig } from '../../config.ts'
 import { silentLog } from '../../kernel/log.ts'
@@ -12,7 +12,6 @@ import { idAtTime, realWorld, type World } from '../../kernel/world.ts'
 import { readSums } from '../../reports/sums.ts'
 import { createUpstream } from '../../upstream/exchange.ts'
 import { type ClickHouse, literal, openClickHouse } from './clickhouse.ts'
-
 import { CREATE } from './table.ts'
 import { createWarehouse } from './warehouse.ts'
 
@@ -34,6 +33,8 @@ async function calls(account: string, most: number): Promise<void> {
       ],
     )
   }
+  // What other tests of this server have begun before could still be posted earlier.
+  await until(() => rows('select 1 from usage where posting >= usage_horizon() limit 1'), [])
 }
 
 /** Its clock can be set forward. */
