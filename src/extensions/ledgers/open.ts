@@ -89,8 +89,11 @@ export async function openLedgers<G>(options: LedgersOptions<G>) {
       cells.set(name, cell)
       if (failing.delete(name)) log.info({ ledger: name }, 'a ledger that did not answer is served again')
     } catch (error) {
-      if (!failing.has(name))
-        log.error({ ledger: name, error }, 'a ledger could not be opened; it is tried again every second')
+      if (!failing.has(name)) {
+        // What its server said.
+        const cause = error instanceof Fault ? (error.cause ?? error) : error
+        log.error({ ledger: name, error: cause }, 'a ledger could not be opened; it is tried again every second')
+      }
       failing.add(name)
     }
   }
