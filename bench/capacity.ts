@@ -1,7 +1,8 @@
 // `npm run bench -- capacity [--rounds 5] [--seconds 10]`: what a call costs the database (processor time, write-ahead
 // log, transactions, storage), for one account, for 1,000 and for many that call rarely, from one gateway process and
 // from four; and what follows from that: the rate of calls at which each step of growing pays. With `--ledgers 2` only
-// this: the cost with 1,000 accounts in two ledgers and in one, each on a Postgres of its own.
+// this: the cost with 1,000 accounts in two ledgers and in one, each on a Postgres of its own and with 64 callers for
+// each database.
 import { freemem } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -233,7 +234,8 @@ async function main(): Promise<void> {
   const gateways: Tollgate[] = []
   const run = ({ tollgate, store, keys, processes }: Load, seconds: number) => {
     const aim = { ...aimAt(tollgate, body), headers: {}, keys }
-    const shape = { connections: 64 * processes, seconds, warmSeconds: 0 }
+    // Each database has as many callers.
+    const shape = { connections: 64 * processes * tollgate.ledgers.length, seconds, warmSeconds: 0 }
     return measure(tools, { gateway: tollgate.pid, store: store.pid }, aim, shape)
   }
   const own: Embedded[] = []
