@@ -67,7 +67,7 @@ const DATED = [
  */
 const TOLD: readonly Part[] = [
   ...['alert', 'alert_state', 'alert_setting', 'alert_mailbox'].map((name) => ({ name, OF: 'scope = $1' })),
-  { name: 'delivery', OF: 'account_id = $1 and not open', REPLACED: 'account_id = $1' },
+  { name: 'delivery', OF: 'account_id = $1 and not open' },
 ]
 /** What was set up for this account in this installation. */
 const SET_UP = ['tool_connection', 'export'].map((name) => ({ name, OF: 'account_id = $1' }))
