@@ -98,8 +98,17 @@ export interface Call {
 
 type Values = Parameters<Gateway['database']['query']>[1]
 
+const OFF = (process.env[EXTENSIONS_OFF_VARIABLE] ?? '').split(',')
+export const isOff = (extension: string) => OFF.includes('all') || OFF.includes(extension)
+
+/** For a test that uses these extensions: with --no-extensions and --alone they may be switched off. */
+export const needs = (...extensions: readonly string[]) => {
+  const off = extensions.filter(isOff)
+  return { skip: off.length > 0 && `without ${off.join(', ')}` }
+}
+
 /** For a test of what an extension adds: there is none with --no-extensions. */
-export const WITH_EXTENSIONS = { skip: process.env[EXTENSIONS_OFF_VARIABLE] !== undefined }
+export const WITH_EXTENSIONS = { skip: OFF.includes('all') && 'without extensions' }
 
 /** The endpoints of test gateways. */
 export const OFFERED = WITH_EXTENSIONS.skip ? ENDPOINTS : ALL_ENDPOINTS
@@ -128,6 +137,8 @@ interface TestGatewayOptions {
    * see.
    */
   isShared?: boolean
+  /** Extensions that its tests use beside their own, which --alone leaves on. */
+  beside?: readonly string[]
   /** Puts something between the gateway and its database. */
   through?: (connection: EmbeddedConnection) => EmbeddedConnection
   /** How many times as long as in production it waits for its database. */
@@ -196,7 +207,7 @@ export async function startGateway(options: TestGatewayOptions = {}): Promise<Te
     TOLLGATE_OVERLOAD_LAG_MS: '60000',
     // Tests try what they like from one address; those of this limit set it.
     TOLLGATE_UNKNOWN_KEYS_PER_MINUTE: '100000',
-    TOLLGATE_EXTENSIONS_OFF: process.env[EXTENSIONS_OFF_VARIABLE] ?? '',
+    TOLLGATE_EXTENSIONS_OFF: OFF.filter((name) => !options.beside?.includes(name)).join(','),
     ...options.env,
   })
   const parts = {

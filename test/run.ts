@@ -1,9 +1,10 @@
-// What `npm test` runs: one real Postgres for the whole run, then node's test runner over the quick tier, or over those
-// files of any tier whose path contains one of the arguments (or matches it as a glob). With --full, what `npm run
-// test:full` runs: the other files. With --long, what `npm run test:long` runs: the files called *.long.ts, one at a
-// time. They install foreign programs, break machines or put minutes of load on this one. With --no-extensions: the
+// What `npm test` runs: one real Postgres for the whole run, then node's test runner over the quick tier, or over
+// those files of any tier whose path contains one of the arguments (or matches it as a glob). With --full, what `npm
+// run test:full` runs: the other files. With --long, what `npm run test:long` runs: the files called *.long.ts, one at
+// a time. They install foreign programs, break machines or put minutes of load on this one. With --no-extensions: the
 // tests of the core, or those of the files that are named, by gateways with no extension; --full does that at its end,
-// too. With --failed: the files that failed in the last run, each in the way in which it failed.
+// too. With --alone: each extension's tests, by gateways with no other. With --failed: the files that failed in the
+// last run, each in the way in which it failed.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import {
@@ -21,7 +22,7 @@ import {
   writeFile,
 } from 'node:fs/promises'
 import { availableParallelism, tmpdir } from 'node:os'
-import { join, matchesGlob, relative, resolve } from 'node:path'
+import { basename, dirname, join, matchesGlob, relative, resolve } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
@@ -109,6 +110,10 @@ const CORE = [
   'test/{video,openai-videos,work,deliveries}.test.ts',
 ]
 
+/** Folders of an extension of the gateway; others have commands alone, or what several extensions need. */
+const EXTENSIONS = globSync('src/extensions/*/extension.ts', { cwd: ROOT }).map((file) => basename(dirname(file)))
+const present = (without: string) => EXTENSIONS.filter((name) => !without.split(',').includes(name)).join()
+
 interface Suite {
   readonly globs: readonly string[]
   readonly processesAtOnce: number
@@ -121,8 +126,8 @@ interface Suite {
    * failed.
    */
   readonly stallMsMax: number
-  /** Its gateways have no extension. */
-  readonly isBare: boolean
+  /** The extensions that its gateways lack: `all`, names with commas between, or none. */
+  readonly without: string
 }
 const ORDINARY: Suite = {
   globs: ['src/**/*.test.ts', 'sandbox/**/*.test.ts', 'console/src/**/*.test.ts', 'test/**/*.test.ts'],
@@ -131,13 +136,13 @@ const ORDINARY: Suite = {
   filesPerProcess: 8,
   testMsMax: 600_000,
   stallMsMax: 900_000,
-  isBare: false,
+  without: '',
 }
 const LONG: Suite = {
   globs: ['test/**/*.long.ts'],
   processesAtOnce: 1,
   filesPerProcess: 1,
-  isBare: false,
+  without: '',
   testMsMax: 3_600_000,
   stallMsMax: 7_200_000,
 }
@@ -145,9 +150,10 @@ const LONG: Suite = {
 const ALONE =
   /process\.(?:memoryUsage|cpuUsage|threadCpuUsage|resourceUsage|on\(|once\(|chdir|env\.\w+ = )|mock\.(?:timers|method)|addSections|ledger-part/
 
-function chooseFiles({ globs, isBare }: Suite, patterns: readonly string[]): string[] {
+function chooseFiles({ globs, without }: Suite, patterns: readonly string[]): string[] {
   const files = globSync(globs, { cwd: ROOT }).sort()
-  if (patterns.length === 0 && isBare) return files.filter((file) => CORE.some((glob) => matchesGlob(file, glob)))
+  if (patterns.length === 0 && without === 'all')
+    return files.filter((file) => CORE.some((glob) => matchesGlob(file, glob)))
   if (patterns.length === 0) return values.long ? files : files.filter((file) => isQuick(file) !== values.full)
   return files.filter((file) =>
     patterns.some((pattern) => {
@@ -399,7 +405,7 @@ async function run(files: readonly string[], suite: Suite): Promise<string[]> {
         TOLLGATE_TEST_ENDED: ended,
         // Hundreds of processes load the same modules: each is compiled once.
         NODE_COMPILE_CACHE: join(directory, 'compiled'),
-        ...(suite.isBare ? { [EXTENSIONS_OFF_VARIABLE]: 'all' } : {}),
+        ...(suite.without === '' ? {} : { [EXTENSIONS_OFF_VARIABLE]: suite.without }),
       }
       const grouped = await groupFiles(files, suite, join(directory, 'groups'))
       const progress = new Progress(files, ended, suite, () => stalled.abort('SIGTERM'))
@@ -414,7 +420,7 @@ async function run(files: readonly string[], suite: Suite): Promise<string[]> {
       await close([
         ...failures.map(({ file, test, why }) => `Failed: ${file}: ${test}: ${why}`),
         ...left.map((file) => `Did not come to its end: ${file}`),
-        `${passed} passed, ${failed + left.length} failed${suite.isBare ? ', without extensions' : ''}`,
+        `${passed} passed, ${failed + left.length} failed${lacking(suite)}`,
       ])
       const known = files.filter((file) => left.includes(file) || failures.some((failure) => failure.file === file))
       return isGood || known.length > 0 ? known : [...files]
@@ -426,6 +432,9 @@ async function run(files: readonly string[], suite: Suite): Promise<string[]> {
   }
 }
 
+const lacking = ({ without }: Suite) =>
+  without === '' ? '' : without === 'all' ? ', without extensions' : `, with ${present(without)} alone`
+
 async function close(lines: readonly string[]): Promise<void> {
   const text = `${lines.join('\n')}\n`
   process.stdout.write(text)
@@ -436,13 +445,22 @@ async function close(lines: readonly string[]): Promise<void> {
 type Chosen = { readonly suite: Suite; readonly files: readonly string[] }
 
 function chooseRuns(patterns: readonly string[]): Chosen[] {
-  const suite = { ...(values.long ? LONG : ORDINARY), isBare: values['no-extensions'] }
+  if (values.alone) return chooseAlone(patterns)
+  const suite = { ...(values.long ? LONG : ORDINARY), ...(values['no-extensions'] ? { without: 'all' } : {}) }
   const files = chooseFiles(suite, patterns)
   if (files.length === 0) throw new Error(`No test file matches ${patterns.join(' ') || suite.globs.join(' ')}.`)
-  const bare = { ...suite, isBare: true }
+  const bare = { ...suite, without: 'all' }
   // The core stands without its extensions, or the full tier fails.
   const isWhole = values.full && patterns.length === 0
   return [{ suite, files }, ...(isWhole ? [{ suite: bare, files: chooseFiles(bare, []) }] : [])]
+}
+
+/** Each extension with its own tests, and all others switched off. */
+function chooseAlone(patterns: readonly string[]): Chosen[] {
+  return EXTENSIONS.filter((name) => patterns.length === 0 || patterns.includes(name)).map((name) => ({
+    suite: { ...ORDINARY, without: EXTENSIONS.filter((other) => other !== name).join(',') },
+    files: globSync(`src/extensions/${name}/**/*.test.ts`, { cwd: ROOT }).sort(),
+  }))
 }
 
 function failedRuns(): Chosen[] {
@@ -461,6 +479,7 @@ const { values, positionals } = parseArgs({
     times: { type: 'boolean' },
     'beside-load': { type: 'boolean' },
     'no-extensions': { type: 'boolean', default: false },
+    alone: { type: 'boolean' },
   },
   allowPositionals: true,
 })

@@ -31,6 +31,7 @@ export function seller(sales: object, { env = () => ({}), world, expected = /^$/
     startGateway({
       env: { TOLLGATE_STRIPE_URL: stripe.url, ...env() },
       database: fresh,
+      beside: ['sales'],
       ...(world ? { world } : {}),
       ...more,
     })

@@ -48,7 +48,7 @@ const run = ({ home }: Desk, program: string, args: readonly string[], env: Reco
   })
 
 const UNTRIED = 'its files are written by the command, and the program is not run here yet'
-const EDITOR = 'it is an editor with a window; its tools are the ones that test/mcp runs'
+const EDITOR = 'it is an editor with a window; its tools are the ones that the tests of src/extensions/agents run'
 
 const AGENTS: Readonly<Record<string, Agent>> = {
   codex: {

@@ -63,7 +63,7 @@ export class Tale {
     this.account = `acc_${newId(world)}`
     this.books = new Books(world, this.account, fair)
     const plot = drawPlot(world.chance, this.account, { fair, limited })
-    // Limits of the whole gateway are control's, which slices them among ledgers (test/ledgers-limits.test.ts).
+    // Limits of the whole gateway are control's, which slices them among ledgers: extensions/ledgers/limits.test.ts.
     const limits = plot.limits.filter(({ scope }) => scope.kind !== 'system')
     this.#plot = lines.size > 1 ? { ...plot, limits } : plot
     // Drawn by themselves, so that the stories of before stay what they were.

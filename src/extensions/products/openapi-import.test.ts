@@ -4,7 +4,7 @@
 import type { IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { fixtureText } from '../../../test/fixture.ts'
-import { testGateway } from '../../../test/gateway.ts'
+import { needs, testGateway } from '../../../test/gateway.ts'
 import { after, assert, listen, pluck, test, words } from '../../../test/kit.ts'
 import { checkValue } from '../../catalog/json-schema.ts'
 import { isQuickPattern } from '../../catalog/pattern.ts'
@@ -100,7 +100,7 @@ test('chosen operations are endpoints at once, paid by the row, and applied only
   assert.ok((await g.balance(id)).posted < 1_000_000_000n)
 })
 
-test('one operation without a document, at an API that wants a token of OAuth', async () => {
+test('one operation without a document, at an API that wants a token of OAuth', needs('logins'), async () => {
   const made = await g.operator<unknown>('POST', '/products', {
     id: 'single',
     entries: { find: FIND },

@@ -1,5 +1,5 @@
 import { freshDatabase } from '../../../test/database.ts'
-import { startGateway, testGateway } from '../../../test/gateway.ts'
+import { isOff, startGateway, testGateway } from '../../../test/gateway.ts'
 import { assert, test, until } from '../../../test/kit.ts'
 import type { Page } from '../../kernel/view.ts'
 import { realWorld } from '../../kernel/world.ts'
@@ -41,7 +41,13 @@ test('a session token pays from its purse, whatever purse the request names, and
   const quoted = await g.call('/v1/purse/quote', token, BODY)
   const { data } = (await quoted.json()) as { data: { purse: string; costAtMost: string; list: number } }
   assert.deepEqual([quoted.status, data.purse, data.list, Number(data.costAtMost) > 0], [200, 'ann', 0, true])
-  for (const path of ['/v1/account', '/v1/models', '/v1/purses', '/v1/purses/bob', '/v1/files'])
+  for (const path of [
+    '/v1/account',
+    '/v1/models',
+    '/v1/purses',
+    '/v1/purses/bob',
+    ...(isOff('background') ? [] : ['/v1/files']),
+  ])
     assert.ok([401, 403].includes((await g.call(path, token)).status), path)
   assert.equal((await g.call('/v1/purses/bob/sessions', token, {})).status, 401)
   assert.equal((await g.call('/v1/quote', token, BODY)).status, 403)

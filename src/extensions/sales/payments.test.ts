@@ -3,7 +3,7 @@
 
 import { openedAlerts } from '../../../test/alerts.ts'
 import { commandLineOf } from '../../../test/command-line.ts'
-import { OPERATOR_TOKEN } from '../../../test/gateway.ts'
+import { isOff, OPERATOR_TOKEN } from '../../../test/gateway.ts'
 import { assert, pluck, test, until } from '../../../test/kit.ts'
 import { seller, tell, WEBHOOK_SECRET } from '../../../test/seller.ts'
 import { STRIPE_KEY, STRIPE_SECRET, type StripeEvent, sendStripe } from '../../../test/stripe-server.ts'
@@ -138,12 +138,11 @@ test('an unknown price, currency, amount or account is quarantined, never grante
   assert.match(reasons.get(yen.id) ?? '', /should be 20\.00 EUR, but is 2000 JPY/)
   assert.match(reasons.get(stranger.id) ?? '', /names no account/)
   assert.match(reasons.get(lost.id) ?? '', /There is no account acc_nobody/)
-  await openedAlerts(gateway).look()
-  const alerts = await gateway.operator<{ items: { rule: string; subject: string }[] }>('GET', '/alerts')
-  assert.ok(
-    alerts.data.items.some(({ rule, subject }) => rule === 'payment' && subject === payment),
-    JSON.stringify(alerts.data.items),
-  )
+  if (!isOff('alerts')) {
+    await openedAlerts(gateway).look()
+    const alerts = await gateway.ask<{ items: { rule: string; subject: string }[] }>('GET', '/alerts')
+    assert.ok(alerts.items.some(({ rule, subject }) => rule === 'payment' && subject === payment))
+  }
   const accepted = await gateway.operator<PaymentView>('POST', `/payments/${payment}/accept`, {
     account,
     credits: '100',

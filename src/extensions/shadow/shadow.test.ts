@@ -1,7 +1,7 @@
 // Shadow traffic: a copy of a call goes to another model, on the operator's bill. Its caller notices nothing, whatever
 // becomes of the copy.
 import { createHash } from 'node:crypto'
-import { BY, startGateway, testGateway, textOf } from '../../../test/gateway.ts'
+import { BY, isOff, needs, startGateway, testGateway, textOf } from '../../../test/gateway.ts'
 import { after, assert, atLeast, atOnce, beforeEach, pluck, runs, test, until } from '../../../test/kit.ts'
 import { scriptedVendor } from '../../../test/scripted-vendor.ts'
 import { checkDocument } from '../../catalog/document.ts'
@@ -57,12 +57,13 @@ function catalog(document: any): void {
   document.vendors.tight = { baseUrl: tight.url, concurrencyMax: 4, pendingMax: 1, credentials }
   document.models.tight = { ...model, routes: [route('tight')] }
   document.models.guarded = { ...model, routes: [route('south')] }
-  document.guardrails = {
-    mails: { models: ['plain', 'next', 'tight'], redact: { patterns: ['email'] } },
-    other: { models: ['guarded'], redact: { patterns: ['iban'] } },
-  }
+  if (!isOff('guardrails')) document.guardrails = GUARDRAILS
   document.routing = { rules: RULES }
   whole = document
+}
+const GUARDRAILS = {
+  mails: { models: ['plain', 'next', 'tight'], redact: { patterns: ['email'] } },
+  other: { models: ['guarded'], redact: { patterns: ['iban'] } },
 }
 // A busy process drops copies; how busy the machine of a test is must not matter.
 const env = { TIGHT_KEY_A: 'sk-a-00000000', TIGHT_KEY_B: 'sk-b-00000000', TOLLGATE_OVERLOAD_LAG_MS: '600000' }
@@ -109,35 +110,39 @@ async function paid(vendor = 'south'): Promise<UnbilledRow | undefined> {
 }
 
 for (const stream of [false, true])
-  test(`a copy arrives once with the same question, and only the call is charged${stream ? ', streamed' : ''}`, async () => {
-    const { id, key } = await g.account()
-    const earlier = await paid()
-    const [before, costBefore] = [await copies('answered'), await counted('tollgate_shadow_cost_credits_total', {})]
-    const answer = await ask(key, 'all', { stream, temperature: 0.5, store: true })
-    assert.match(await answer.text(), /from north/)
-    await until(() => copies('answered'), before + 1)
-    assert.deepEqual([north.sent.length, south.sent.length], [1, 1])
-    const { model, store, ...asked } = south.sent[0]!
-    const { model: _, store: stored, ...same } = north.sent[0]!
-    assert.deepEqual(asked, same)
-    assert.deepEqual([model, store, stored], ['m-south', false, true])
-    const [call, ...others] = await usage(id)
-    assert.equal(others.length, 0)
-    assert.deepEqual([call?.charged, call?.vendor, call?.cost], [ONE, 'north', 20_000n])
-    assert.match(call?.log.decided.join(), /The rule "all" copies this call to "next", which is not charged\./)
-    assert.equal((await g.balance(id)).held, 0n)
-    // 10 tokens at 1000 and 5 at 2000 for a million.
-    const cost = (await counted('tollgate_shadow_cost_credits_total', {})) - costBefore
-    assert.ok(Math.abs(cost - 0.02) < 1e-9, String(cost))
-    const row = await paid()
-    const more = (of: (row: UnbilledRow) => number) => (row ? of(row) : 0) - (earlier ? of(earlier) : 0)
-    assert.deepEqual(
-      [more(({ calls }) => calls), more(({ inputTokens }) => inputTokens), more(({ outputTokens }) => outputTokens)],
-      [1, 10, 5],
-    )
-    assert.ok(Math.abs(more((one) => Number(one.cost)) - 0.02) < 1e-9)
-    assert.equal(row?.model, 'm-south')
-  })
+  test(
+    `a copy arrives once with the same question, and only the call is charged${stream ? ', streamed' : ''}`,
+    needs('finance'),
+    async () => {
+      const { id, key } = await g.account()
+      const earlier = await paid()
+      const [before, costBefore] = [await copies('answered'), await counted('tollgate_shadow_cost_credits_total', {})]
+      const answer = await ask(key, 'all', { stream, temperature: 0.5, store: true })
+      assert.match(await answer.text(), /from north/)
+      await until(() => copies('answered'), before + 1)
+      assert.deepEqual([north.sent.length, south.sent.length], [1, 1])
+      const { model, store, ...asked } = south.sent[0]!
+      const { model: _, store: stored, ...same } = north.sent[0]!
+      assert.deepEqual(asked, same)
+      assert.deepEqual([model, store, stored], ['m-south', false, true])
+      const [call, ...others] = await usage(id)
+      assert.equal(others.length, 0)
+      assert.deepEqual([call?.charged, call?.vendor, call?.cost], [ONE, 'north', 20_000n])
+      assert.match(call?.log.decided.join(), /The rule "all" copies this call to "next", which is not charged\./)
+      assert.equal((await g.balance(id)).held, 0n)
+      // 10 tokens at 1000 and 5 at 2000 for a million.
+      const cost = (await counted('tollgate_shadow_cost_credits_total', {})) - costBefore
+      assert.ok(Math.abs(cost - 0.02) < 1e-9, String(cost))
+      const row = await paid()
+      const more = (of: (row: UnbilledRow) => number) => (row ? of(row) : 0) - (earlier ? of(earlier) : 0)
+      assert.deepEqual(
+        [more(({ calls }) => calls), more(({ inputTokens }) => inputTokens), more(({ outputTokens }) => outputTokens)],
+        [1, 10, 5],
+      )
+      assert.ok(Math.abs(more((one) => Number(one.cost)) - 0.02) < 1e-9)
+      assert.equal(row?.model, 'm-south')
+    },
+  )
 
 test('a vendor of the same model can get the copy', async () => {
   const { key } = await g.account()
@@ -202,41 +207,45 @@ test('an account has few copies at once; further ones are dropped, and its calls
   await until(() => copies('answered'), answered + 4)
 })
 
-test('a thousand copies at a silent vendor take no room from its callers, open no breaker, and what they cost is counted', async () => {
-  const accounts = await atOnce(6, () => g.account())
-  const keyOf = (turn: number) => accounts[turn % accounts.length]?.key ?? ''
-  tight.script = { headersAfter: new Promise(() => {}) }
-  const dropped = await copies('dropped', 'tight')
-  const CALLS = runs(75, 1_000)
-  for (let turn = 0; turn < CALLS; turn += 25)
-    await atOnce(25, async (at) => {
-      assert.match(await (await ask(keyOf(turn + at), 'tight')).text(), /from north/)
-    })
-  // Half of its four places.
-  await until(() => tight.sent.length, 2)
-  assert.equal((await copies('dropped', 'tight')) - dropped, CALLS - 2)
-  // Four callers are let in at once: the copies give way.
-  const gate = Promise.withResolvers<void>()
-  tight.script = { headersAfter: gate.promise }
-  const calls = Array.from({ length: 4 }, (_, turn) =>
-    g.call('/v1/chat/completions', keyOf(turn), { model: 'tight', messages: HELLO, max_tokens: 50 }),
-  )
-  await until(() => tight.sent.length === 6 && tight.aborted >= 2)
-  gate.resolve()
-  for (const call of calls) assert.match(await (await call).text(), /from tight/)
-  await until(() => copies('failed', 'tight'), atLeast(2))
-  for (const one of g.gateway.hourly) await one.flush()
-  const { data } = await g.operator<{ items: UnbilledRow[] }>('GET', '/margins/unbilled?vendor=tight&product=tight')
-  // One row for each credential that was used.
-  assert.equal(
-    data.items.reduce((sum, one) => sum + one.calls, 0),
-    2,
-  )
-  assert.ok(
-    data.items.every(({ kind, cost }) => kind === 'shadow' && Number(cost) > 0),
-    'the vendor has the prompts of what was broken off',
-  )
-})
+test(
+  'a thousand copies at a silent vendor take no room from its callers, open no breaker, and what they cost is counted',
+  needs('finance'),
+  async () => {
+    const accounts = await atOnce(6, () => g.account())
+    const keyOf = (turn: number) => accounts[turn % accounts.length]?.key ?? ''
+    tight.script = { headersAfter: new Promise(() => {}) }
+    const dropped = await copies('dropped', 'tight')
+    const CALLS = runs(75, 1_000)
+    for (let turn = 0; turn < CALLS; turn += 25)
+      await atOnce(25, async (at) => {
+        assert.match(await (await ask(keyOf(turn + at), 'tight')).text(), /from north/)
+      })
+    // Half of its four places.
+    await until(() => tight.sent.length, 2)
+    assert.equal((await copies('dropped', 'tight')) - dropped, CALLS - 2)
+    // Four callers are let in at once: the copies give way.
+    const gate = Promise.withResolvers<void>()
+    tight.script = { headersAfter: gate.promise }
+    const calls = Array.from({ length: 4 }, (_, turn) =>
+      g.call('/v1/chat/completions', keyOf(turn), { model: 'tight', messages: HELLO, max_tokens: 50 }),
+    )
+    await until(() => tight.sent.length === 6 && tight.aborted >= 2)
+    gate.resolve()
+    for (const call of calls) assert.match(await (await call).text(), /from tight/)
+    await until(() => copies('failed', 'tight'), atLeast(2))
+    for (const one of g.gateway.hourly) await one.flush()
+    const { data } = await g.operator<{ items: UnbilledRow[] }>('GET', '/margins/unbilled?vendor=tight&product=tight')
+    // One row for each credential that was used.
+    assert.equal(
+      data.items.reduce((sum, one) => sum + one.calls, 0),
+      2,
+    )
+    assert.ok(
+      data.items.every(({ kind, cost }) => kind === 'shadow' && Number(cost) > 0),
+      'the vendor has the prompts of what was broken off',
+    )
+  },
+)
 
 test('copies that fail open no breaker, put no credential aside and count for no account', async () => {
   const { key } = await g.account()
@@ -257,14 +266,18 @@ test('copies that fail open no breaker, put no credential aside and count for no
   assert.match(await (await g.call('/v1/chat/completions', key, body)).text(), /from tight/)
 })
 
-test('what acts, and what goes past the guardrails of the other model, is not copied', async () => {
-  const { key } = await g.account()
-  await (await ask(key, 'all', { web_search_options: {} })).text()
-  await (await ask(key, 'all', { tools: [{ type: 'mcp', server_url: 'https://mcp.example' }] })).text()
-  await (await ask(key, 'guarded')).text()
-  await until(() => copies('dropped', 'guarded'), 1)
-  await noCopy(key)
-})
+test(
+  'what acts, and what goes past the guardrails of the other model, is not copied',
+  needs('guardrails'),
+  async () => {
+    const { key } = await g.account()
+    await (await ask(key, 'all', { web_search_options: {} })).text()
+    await (await ask(key, 'all', { tools: [{ type: 'mcp', server_url: 'https://mcp.example' }] })).text()
+    await (await ask(key, 'guarded')).text()
+    await until(() => copies('dropped', 'guarded'), 1)
+    await noCopy(key)
+  },
+)
 
 test('what a test key asks, and what goes by a key of the account, is not copied', async () => {
   const { key } = await g.account()
@@ -285,7 +298,7 @@ test('a key that may not use the other model, and a caller who excludes its vend
   await noCopy(key)
 })
 
-test('a copy has the placeholders of redaction, and is stored nowhere', async () => {
+test('a copy has the placeholders of redaction, and is stored nowhere', needs('guardrails'), async () => {
   const { key } = await g.account()
   await textOf(ask(key, 'all', { input: 'Write to ada@example.com.' }, '/v1/responses'))
   await until(() => south.sent.length, 1)

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { clickHouseLike } from '../../../test/clickhouse-like.ts'
-import { testGateway, WITH_EXTENSIONS } from '../../../test/gateway.ts'
+import { testGateway } from '../../../test/gateway.ts'
 import { assert, started, test, until } from '../../../test/kit.ts'
 import { account, database, rows } from '../../../test/ledger-part.ts'
 import { readConfig } from '../../config.ts'
@@ -141,7 +141,7 @@ test('the table and its cluster form are those of deploy/clickhouse', () => {
   assert.match(read('retention.sql'), /^alter table tollgate_usage modify ttl day \+ interval \d+ month;$/m)
 })
 
-test('without its address there is no store, and no report says where it was read', WITH_EXTENSIONS, async () => {
+test('without its address there is no store, and no report says where it was read', async () => {
   const { id } = await g.account()
   assert.equal(readConfig({}).TOLLGATE_ANALYTICS_URL, undefined)
   const none = { place: null, sent: 0, waiting: 0, sentAt: null, failures: 0, error: null }

@@ -2,7 +2,7 @@
 // or be unreadable.
 import { deflateSync } from 'node:zlib'
 import { freshDatabase } from '../../../../test/database.ts'
-import { startGateway } from '../../../../test/gateway.ts'
+import { isOff, needs, startGateway } from '../../../../test/gateway.ts'
 import { assert, started, test, until } from '../../../../test/kit.ts'
 import { startMailServer } from '../../../../test/mail-server.ts'
 import { contrast } from '../../../identity/branding/branding.ts'
@@ -65,6 +65,7 @@ test('name, colour, logo, support and links show in the documentation, the style
   assert.match(logo.headers.get('content-security-policy') ?? '', /sandbox/)
   assert.deepEqual(Buffer.from(await logo.arrayBuffer()), png(120, 40))
   assert.match(await read('/branding/style.css'), /--accent: light-dark\(#7a1fa2, #[0-9a-f]{6}\)/)
+  if (isOff('docs')) return
   const page = await read('/docs')
   assert.match(page, /<title>[^<]* · Acme &lt;AI&gt; docs<\/title>/)
   assert.match(page, /<h1>Acme &lt;AI&gt; documentation<\/h1>/)
@@ -141,7 +142,7 @@ test('a logo is a PNG or a JPEG of a size that pages can bear', async () => {
   assert.equal((await fetch(`${g.url}/branding/logo`)).status, 404)
 })
 
-test('another process shows the change too', async () => {
+test('another process shows the change too', needs('docs'), async () => {
   await using other = await startGateway({ database: fresh })
   await put({ name: 'Second name' })
   await until(async () => (await (await fetch(`${other.url}/docs`)).text()).includes('Second name docs'))

@@ -1,9 +1,10 @@
 // Calls of purses over sockets and by tools of agents: each names its purse as an HTTP call does, by the header of the
 // handshake or by a session token.
-import type { NewSessionView, PurseMovement } from '../src/extensions/purses/views.ts'
-import { jsonOf, testGateway } from './gateway.ts'
-import { afterEach, assert, pluck, test } from './kit.ts'
-import { openSocket, type TestSocket } from './socket-client.ts'
+
+import { jsonOf, needs, testGateway } from '../../../test/gateway.ts'
+import { afterEach, assert, pluck, test } from '../../../test/kit.ts'
+import { openSocket, type TestSocket } from '../../../test/socket-client.ts'
+import type { NewSessionView, PurseMovement } from './views.ts'
 
 const g = testGateway()
 const REALTIME = '/v1/realtime?model=alpha-realtime-1'
@@ -67,22 +68,26 @@ async function paidBy(account: string, key: string) {
   return { ann: await of('ann'), bob: await of('bob'), all: pluck(await g.calls(account), 'id').length }
 }
 
-test('a conversation over a socket and a tool of agents are paid by the purse that the handshake or the request names', async () => {
-  const { account, key } = await opened()
-  await spoken({ key, headers: ANN })
-  assert.deepEqual(await paidBy(account, key), { ann: 1, bob: 0, all: 1 })
-  await written({ key, headers: ANN })
-  assert.deepEqual(await paidBy(account, key), { ann: 2, bob: 0, all: 2 })
-  const { value } = await jsonOf<{ value: string }>(g.call(SECRETS, key, SESSION, { headers: ANN }))
-  // Whoever has the client secret chooses no other purse.
-  await spoken({ key: value, headers: { 'x-tollgate-purse': 'bob' } })
-  assert.deepEqual(await paidBy(account, key), { ann: 3, bob: 0, all: 3 })
-  const tool = await tooled(key, ANN)
-  assert.equal(tool.status, 200, tool.text)
-  assert.deepEqual(await paidBy(account, key), { ann: 4, bob: 0, all: 4 }, tool.text)
-})
+test(
+  'a conversation over a socket and a tool of agents are paid by the purse that the handshake or the request names',
+  needs('agents', 'sockets'),
+  async () => {
+    const { account, key } = await opened()
+    await spoken({ key, headers: ANN })
+    assert.deepEqual(await paidBy(account, key), { ann: 1, bob: 0, all: 1 })
+    await written({ key, headers: ANN })
+    assert.deepEqual(await paidBy(account, key), { ann: 2, bob: 0, all: 2 })
+    const { value } = await jsonOf<{ value: string }>(g.call(SECRETS, key, SESSION, { headers: ANN }))
+    // Whoever has the client secret chooses no other purse.
+    await spoken({ key: value, headers: { 'x-tollgate-purse': 'bob' } })
+    assert.deepEqual(await paidBy(account, key), { ann: 3, bob: 0, all: 3 })
+    const tool = await tooled(key, ANN)
+    assert.equal(tool.status, 200, tool.text)
+    assert.deepEqual(await paidBy(account, key), { ann: 4, bob: 0, all: 4 }, tool.text)
+  },
+)
 
-test('a session token pays from its purse over sockets, and makes no client secrets', async () => {
+test('a session token pays from its purse over sockets, and makes no client secrets', needs('sockets'), async () => {
   const { account, key, token, session } = await opened()
   await spoken({ key: token, headers: { 'x-tollgate-purse': 'bob' } })
   await written({ key: token })
@@ -96,16 +101,20 @@ test('a session token pays from its purse over sockets, and makes no client secr
   assert.deepEqual(await paidBy(account, key), { ann: 3, bob: 0, all: 3 })
 })
 
-test('a session token for one model, one site and a highest cost is that over sockets too', async () => {
-  const other = await opened({ models: ['alpha-5.4'] })
-  await assert.rejects(spoken({ key: other.token }))
-  await assert.rejects(answered(await written({ key: other.token }), 'beta-sonnet-5'), /beta-sonnet-5/)
-  assert.deepEqual(await paidBy(other.account, other.key), { ann: 1, bob: 0, all: 1 })
-  const chat = await opened({ endpoints: ['chat'] })
-  await assert.rejects(spoken({ key: chat.token }), /may not use the endpoint realtime/)
-  const sited = await opened({ origins: [SITE] })
-  await assert.rejects(spoken({ key: sited.token, headers: { origin: 'https://evil.example' } }))
-  const cheap = await opened({ callMax: '0.000001' })
-  await assert.rejects(spoken({ key: cheap.token }), /this session token allows 0\.000001 for one call/)
-  assert.deepEqual(await paidBy(cheap.account, cheap.key), { ann: 0, bob: 0, all: 0 })
-})
+test(
+  'a session token for one model, one site and a highest cost is that over sockets too',
+  needs('sockets'),
+  async () => {
+    const other = await opened({ models: ['alpha-5.4'] })
+    await assert.rejects(spoken({ key: other.token }))
+    await assert.rejects(answered(await written({ key: other.token }), 'beta-sonnet-5'), /beta-sonnet-5/)
+    assert.deepEqual(await paidBy(other.account, other.key), { ann: 1, bob: 0, all: 1 })
+    const chat = await opened({ endpoints: ['chat'] })
+    await assert.rejects(spoken({ key: chat.token }), /may not use the endpoint realtime/)
+    const sited = await opened({ origins: [SITE] })
+    await assert.rejects(spoken({ key: sited.token, headers: { origin: 'https://evil.example' } }))
+    const cheap = await opened({ callMax: '0.000001' })
+    await assert.rejects(spoken({ key: cheap.token }), /this session token allows 0\.000001 for one call/)
+    assert.deepEqual(await paidBy(cheap.account, cheap.key), { ann: 0, bob: 0, all: 0 })
+  },
+)

@@ -1,11 +1,11 @@
 // OAuth: programs connect with a person's consent, by the official client, and hostile ones do not.
 import { createHash, randomBytes } from 'node:crypto'
 import { Client, StreamableHTTPClientTransport, UnauthorizedError } from '@modelcontextprotocol/client'
-import { silentLog } from '../../src/kernel/log.ts'
-import { startConsole, type TestConsole, type Visitor } from '../browser/console.ts'
-import { BY, OPERATOR_TOKEN, startGateway, textOf } from '../gateway.ts'
-import { after, assert, atOnce, before, test } from '../kit.ts'
-import { Program, serveDocument } from './oauth-program.ts'
+import { startConsole, type TestConsole, type Visitor } from '../../../test/browser/console.ts'
+import { BY, OPERATOR_TOKEN, startGateway, textOf } from '../../../test/gateway.ts'
+import { after, assert, atOnce, before, test } from '../../../test/kit.ts'
+import { Program, serveDocument } from '../../../test/mcp/oauth-program.ts'
+import { silentLog } from '../../kernel/log.ts'
 
 let document: Awaited<ReturnType<typeof serveDocument>>
 let home: TestConsole

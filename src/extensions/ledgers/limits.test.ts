@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { formatCredits } from '../src/kernel/credits.ts'
-import { type GatewayProcess, startProcess } from './chaos/gateway-process.ts'
-import { OPERATOR_TOKEN } from './gateway.ts'
-import { type Customer, type Servers, startServers, visitorOf } from './installation.ts'
-import { atOnce } from './lists.ts'
-import { until } from './until.ts'
+import { type GatewayProcess, startProcess } from '../../../test/chaos/gateway-process.ts'
+import { OPERATOR_TOKEN } from '../../../test/gateway.ts'
+import { type Customer, type Servers, startServers, visitorOf } from '../../../test/installation.ts'
+import { atOnce } from '../../../test/lists.ts'
+import { until } from '../../../test/until.ts'
+import { formatCredits } from '../../kernel/credits.ts'
 
 const LEDGERS = ['east', 'north', 'west']
 const CREDITS = '1000000'

@@ -1,14 +1,15 @@
 // Calls of purses on every path but the usual one: jobs, batches, responses in the background and calls by a key of the
 // account's own. What is killed in the middle is paid for once, by the purse and by its account, and the purse's
 // statement, its movements and the ledger say the same.
-import { verifyPurses } from '../src/extensions/purses/verify.ts'
-import type { PurseStatement, PurseView } from '../src/extensions/purses/views.ts'
-import { answered, sendBatch } from './batches.ts'
-import { freshDatabase } from './database.ts'
-import { BY, jsonOf, startGateway, type TestGateway } from './gateway.ts'
-import { startKeyedVendor, WORKS } from './keyed-vendor.ts'
-import { killable } from './killable.ts'
-import { assert, test, until } from './kit.ts'
+
+import { answered, sendBatch } from '../../../test/batches.ts'
+import { freshDatabase } from '../../../test/database.ts'
+import { BY, jsonOf, needs, startGateway, type TestGateway } from '../../../test/gateway.ts'
+import { startKeyedVendor, WORKS } from '../../../test/keyed-vendor.ts'
+import { killable } from '../../../test/killable.ts'
+import { assert, test, until } from '../../../test/kit.ts'
+import { verifyPurses } from './verify.ts'
+import type { PurseStatement, PurseView } from './views.ts'
 
 const NEVER_MS = 3_600_000
 const LINES = 24
@@ -74,44 +75,53 @@ async function silent(g: TestGateway): Promise<void> {
   await g.gateway.ledger.sweep()
 }
 
-test('a video, a batch and a response in the background are paid by their purse, once, also after kill -9', async () => {
-  await using fresh = await freshDatabase()
-  // Its own worker sleeps: the processes do the work.
-  await using g = await startGateway({ database: fresh, jobs: { fetchEveryMs: NEVER_MS } })
-  const { account, key } = await reseller(g)
-  const held = async (id: string) => (await jsonOf<{ data: PurseView }>(g.call(`/v1/purses/${id}`, key))).data.held
-  const made = await jsonOf<{ data: { jobId: string } }>(
-    g.call('/v1/video/seedance', key, { ...FILM, prompt: 'a rope [[running-ms=2000]]' }, purse('ann')),
-  )
-  assert.ok(micro(await held('ann')) > 0n)
-  const later = await jsonOf<{ id: string }>(
-    g.call('/v1/responses', key, { model: 'alpha-5.4', input: 'Later. [[wait=1500]]', background: true }, purse('bob')),
-  )
-  const batch = await sendBatch(inTheNameOf(g, 'bob'), key, Array(LINES).fill(CHAT))
-  const first = await start({ connection: fresh.connection, sandboxUrl: g.sandbox.url, data: g.config.dataDirectory })
-  // The video and the response have been sent, and the batch is under way.
-  await until(async () => {
-    const { request_counts } = await jsonOf<{ request_counts: { completed: number } }>(
-      g.call(`/v1/batches/${batch}`, key),
+test(
+  'a video, a batch and a response in the background are paid by their purse, once, also after kill -9',
+  needs('background'),
+  async () => {
+    await using fresh = await freshDatabase()
+    // Its own worker sleeps: the processes do the work.
+    await using g = await startGateway({ database: fresh, jobs: { fetchEveryMs: NEVER_MS } })
+    const { account, key } = await reseller(g)
+    const held = async (id: string) => (await jsonOf<{ data: PurseView }>(g.call(`/v1/purses/${id}`, key))).data.held
+    const made = await jsonOf<{ data: { jobId: string } }>(
+      g.call('/v1/video/seedance', key, { ...FILM, prompt: 'a rope [[running-ms=2000]]' }, purse('ann')),
     )
-    return request_counts.completed > 2 && Object.keys(g.sandbox.seen.submissions).length > 0
-  })
-  await first.kill()
-  await silent(g)
-  await start({ connection: fresh.connection, sandboxUrl: g.sandbox.url, data: g.config.dataDirectory })
-  await until(async () => {
-    const { data } = await jsonOf<{ data: { status: string } }>(g.call(`/v1/jobs/${made.data.jobId}`, key))
-    return data.status === 'COMPLETED'
-  })
-  await until(
-    async () => (await jsonOf<{ status: string }>(g.call(`/v1/responses/${later.id}`, key))).status === 'completed',
-  )
-  assert.equal((await answered(g, key, batch)).length, LINES)
-  await until(async () => (await g.sql('select 1 from hold where account_id = $1', [account])).length === 0)
-  await g.settled()
-  assert.equal((await sumsOf(g, account, key, 'ann')).calls, 1)
-  assert.equal((await sumsOf(g, account, key, 'bob')).calls, LINES + 1)
-})
+    assert.ok(micro(await held('ann')) > 0n)
+    const later = await jsonOf<{ id: string }>(
+      g.call(
+        '/v1/responses',
+        key,
+        { model: 'alpha-5.4', input: 'Later. [[wait=1500]]', background: true },
+        purse('bob'),
+      ),
+    )
+    const batch = await sendBatch(inTheNameOf(g, 'bob'), key, Array(LINES).fill(CHAT))
+    const first = await start({ connection: fresh.connection, sandboxUrl: g.sandbox.url, data: g.config.dataDirectory })
+    // The video and the response have been sent, and the batch is under way.
+    await until(async () => {
+      const { request_counts } = await jsonOf<{ request_counts: { completed: number } }>(
+        g.call(`/v1/batches/${batch}`, key),
+      )
+      return request_counts.completed > 2 && Object.keys(g.sandbox.seen.submissions).length > 0
+    })
+    await first.kill()
+    await silent(g)
+    await start({ connection: fresh.connection, sandboxUrl: g.sandbox.url, data: g.config.dataDirectory })
+    await until(async () => {
+      const { data } = await jsonOf<{ data: { status: string } }>(g.call(`/v1/jobs/${made.data.jobId}`, key))
+      return data.status === 'COMPLETED'
+    })
+    await until(
+      async () => (await jsonOf<{ status: string }>(g.call(`/v1/responses/${later.id}`, key))).status === 'completed',
+    )
+    assert.equal((await answered(g, key, batch)).length, LINES)
+    await until(async () => (await g.sql('select 1 from hold where account_id = $1', [account])).length === 0)
+    await g.settled()
+    assert.equal((await sumsOf(g, account, key, 'ann')).calls, 1)
+    assert.equal((await sumsOf(g, account, key, 'bob')).calls, LINES + 1)
+  },
+)
 
 test('a video that fails, and one that nobody can pay, cost its purse nothing', async () => {
   await using g = await startGateway()
@@ -140,30 +150,34 @@ test('a video that fails, and one that nobody can pay, cost its purse nothing', 
   assert.deepEqual(await g.problems(), [])
 })
 
-test('a session token that is bound to a highest cost is bound in jobs and batches as well', async () => {
-  await using g = await startGateway()
-  const { account, key } = await reseller(g)
-  const token = async (callMax: string) =>
-    (await jsonOf<{ data: { token: string } }>(g.call('/v1/purses/ann/sessions', key, { callMax }))).data.token
-  const refused = await g.call('/v1/video/seedance', await token('14'), FILM)
-  assert.deepEqual([refused.status, refused.headers.get('x-tollgate-limit')], [403, 'callMax'])
-  assert.equal((await g.call('/v1/video/seedance', await token('21'), FILM)).status, 200)
-  // A response in the background is made in the name of the token.
-  const ask = async (callMax: string) => {
-    const by = await token(callMax)
-    const { id } = await jsonOf<{ id: string }>(g.call('/v1/responses', by, LATER))
-    const text = 'select status from background where id = $1'
-    const read = async () => (await g.sql<{ status: string }>(text, [id]))[0]?.status
-    return until(read, (status) => status !== 'queued' && status !== 'in_progress')
-  }
-  // As long as it may be.
-  assert.deepEqual([await ask('1'), await ask('0.01')], ['incomplete', 'failed'])
-  await until(async () => (await g.sql('select 1 from hold where account_id = $1', [account])).length === 0)
-  await g.settled()
-  const calls = await g.sql(`select 1 from purse_movement where account_id = $1 and kind = 'settled'`, [account])
-  assert.equal(calls.length, 2)
-  assert.deepEqual(await g.gateway.database.transaction((tx) => verifyPurses(tx, account)), [])
-})
+test(
+  'a session token that is bound to a highest cost is bound in jobs and batches as well',
+  needs('background'),
+  async () => {
+    await using g = await startGateway()
+    const { account, key } = await reseller(g)
+    const token = async (callMax: string) =>
+      (await jsonOf<{ data: { token: string } }>(g.call('/v1/purses/ann/sessions', key, { callMax }))).data.token
+    const refused = await g.call('/v1/video/seedance', await token('14'), FILM)
+    assert.deepEqual([refused.status, refused.headers.get('x-tollgate-limit')], [403, 'callMax'])
+    assert.equal((await g.call('/v1/video/seedance', await token('21'), FILM)).status, 200)
+    // A response in the background is made in the name of the token.
+    const ask = async (callMax: string) => {
+      const by = await token(callMax)
+      const { id } = await jsonOf<{ id: string }>(g.call('/v1/responses', by, LATER))
+      const text = 'select status from background where id = $1'
+      const read = async () => (await g.sql<{ status: string }>(text, [id]))[0]?.status
+      return until(read, (status) => status !== 'queued' && status !== 'in_progress')
+    }
+    // As long as it may be.
+    assert.deepEqual([await ask('1'), await ask('0.01')], ['incomplete', 'failed'])
+    await until(async () => (await g.sql('select 1 from hold where account_id = $1', [account])).length === 0)
+    await g.settled()
+    const calls = await g.sql(`select 1 from purse_movement where account_id = $1 and kind = 'settled'`, [account])
+    assert.equal(calls.length, 2)
+    assert.deepEqual(await g.gateway.database.transaction((tx) => verifyPurses(tx, account)), [])
+  },
+)
 
 test('a call by a key of the account’s own costs its purse the markup on the fee', async () => {
   const own = 'sk-own-0000000000bbbb'

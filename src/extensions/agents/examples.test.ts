@@ -1,7 +1,7 @@
 // The official client calls every tool by the example that its description shows.
-import { testGateway } from '../gateway.ts'
-import { assert, before, test } from '../kit.ts'
-import { connect, ERAS } from './client.ts'
+import { testGateway } from '../../../test/gateway.ts'
+import { assert, before, test } from '../../../test/kit.ts'
+import { connect, ERAS } from '../../../test/mcp/client.ts'
 
 let key: string
 const g = testGateway()

@@ -1,10 +1,11 @@
 // Vendors' reports against what was recorded: every planted discrepancy is found, by day, model and credential, with
 // the calls behind it.
-import type { ComparedCall, ComparedLine, ReportView } from '../src/extensions/finance/views.ts'
-import type { Page } from '../src/kernel/view.ts'
-import { idAtTime } from '../src/kernel/world.ts'
-import { startGateway } from './gateway.ts'
-import { assert, listen, started, test } from './kit.ts'
+
+import { startGateway } from '../../../test/gateway.ts'
+import { assert, listen, started, test } from '../../../test/kit.ts'
+import type { Page } from '../../kernel/view.ts'
+import { idAtTime } from '../../kernel/world.ts'
+import type { ComparedCall, ComparedLine, ReportView } from './views.ts'
 
 const DAY = '2026-02-03'
 const NEXT = '2026-02-04'

@@ -1,12 +1,12 @@
 // Tool servers at which each person signs in: by clicks in the console, with a certified authorization server, and with
 // hostile ones.
 import { hash } from 'node:crypto'
-import { startConsole, type TestConsole, type Visitor } from '../browser/console.ts'
-import { BY } from '../gateway.ts'
-import { after, assert, before, listen, started, test, until } from '../kit.ts'
-import { connect } from './client.ts'
-import { type ForeignServer, startForeignServer, text } from './foreign-server.ts'
-import { startToolAuthority, type ToolAuthority } from './tool-authority.ts'
+import { startConsole, type TestConsole, type Visitor } from '../../../test/browser/console.ts'
+import { BY } from '../../../test/gateway.ts'
+import { after, assert, before, listen, started, test, until } from '../../../test/kit.ts'
+import { connect } from '../../../test/mcp/client.ts'
+import { type ForeignServer, startForeignServer, text } from '../../../test/mcp/foreign-server.ts'
+import { startToolAuthority, type ToolAuthority } from '../../../test/mcp/tool-authority.ts'
 
 let authority: ToolAuthority
 let server: ForeignServer

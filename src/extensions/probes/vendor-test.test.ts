@@ -3,14 +3,14 @@
 import type { RequestListener } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
-import { startSandbox } from '../sandbox/server.ts'
-import { testVendor } from '../src/extensions/probes/vendor-test.ts'
-import { Fault } from '../src/kernel/fault.ts'
-import { realWorld as world } from '../src/kernel/world.ts'
-import type { ProtocolName } from '../src/meter/kind.ts'
-import { createUpstream } from '../src/upstream/exchange.ts'
-import { makeAuthority, makeCertificate } from './certificate.ts'
-import { after, assert, listen, pluck, test } from './kit.ts'
+import { startSandbox } from '../../../sandbox/server.ts'
+import { makeAuthority, makeCertificate } from '../../../test/certificate.ts'
+import { after, assert, listen, pluck, test } from '../../../test/kit.ts'
+import { Fault } from '../../kernel/fault.ts'
+import { realWorld as world } from '../../kernel/world.ts'
+import type { ProtocolName } from '../../meter/kind.ts'
+import { createUpstream } from '../../upstream/exchange.ts'
+import { testVendor } from './vendor-test.ts'
 
 const upstream = createUpstream({ world })
 const closers: { close(): unknown }[] = [upstream]

@@ -1,12 +1,12 @@
 // Responses as the open specification has them, and what callers may do with those that a vendor keeps.
 import { json } from 'node:stream/consumers'
 import OpenAI from 'openai'
-import { findObjectOwner, pruneVendorObjects, recordVendorObjects } from '../src/admission/vendor-objects.ts'
-import { Fault } from '../src/kernel/fault.ts'
-import { BYOK } from '../src/ledger/operation.ts'
-import { startGateway, testGateway } from './gateway.ts'
-import { assert, listen, test } from './kit.ts'
-import { openAllDoors } from './sdk/families.ts'
+import { startGateway, testGateway } from '../../../test/gateway.ts'
+import { assert, listen, test } from '../../../test/kit.ts'
+import { openAllDoors } from '../../../test/sdk/families.ts'
+import { findObjectOwner, pruneVendorObjects, recordVendorObjects } from '../../admission/vendor-objects.ts'
+import { Fault } from '../../kernel/fault.ts'
+import { BYOK } from '../../ledger/operation.ts'
 
 let key: string
 let account: string

@@ -1,12 +1,12 @@
 // Active probes: two gateways on one database ask vendors for what costs nothing, and calls go where it is answered.
 import type { ServerResponse } from 'node:http'
-import type { Page } from '../src/kernel/view.ts'
-import type { VendorView } from '../src/operator/views.ts'
-import { openedAlerts } from './alerts.ts'
-import { type FreshDatabase, freshDatabase } from './database.ts'
-import { OPERATOR_TOKEN, startGateway, type TestGateway } from './gateway.ts'
-import { after, assert, before, beforeEach, listen, started, test, until } from './kit.ts'
-import { type ScriptedVendor, scriptedVendor } from './scripted-vendor.ts'
+import { openedAlerts } from '../../../test/alerts.ts'
+import { type FreshDatabase, freshDatabase } from '../../../test/database.ts'
+import { needs, OPERATOR_TOKEN, startGateway, type TestGateway } from '../../../test/gateway.ts'
+import { after, assert, before, beforeEach, listen, started, test, until } from '../../../test/kit.ts'
+import { type ScriptedVendor, scriptedVendor } from '../../../test/scripted-vendor.ts'
+import type { Page } from '../../kernel/view.ts'
+import type { VendorView } from '../../operator/views.ts'
 
 const NAMES = ['north', 'south', 'locked', 'odd', 'strange', 'signed', 'quiet'] as const
 type Name = (typeof NAMES)[number]
@@ -220,7 +220,7 @@ test('however many processes look at once, one of them probes; when it dies anot
   assert.deepEqual(await rowOf('north'), found)
 })
 
-test('a credential that is rejected is a state of its own; a new one is tried soon', async () => {
+test('a credential that is rejected is a state of its own; a new one is tried soon', needs('alerts'), async () => {
   const { key } = await one.account()
   vendors.locked.script = {
     list(response, { headers }) {
@@ -346,20 +346,24 @@ test('what is no list counts only at an address that had one', async () => {
   }
 })
 
-test('a login that is rejected is a rejected credential; a token that the vendor repeats is not stored', async () => {
-  giveToken = (response) => void response.writeHead(401).end(JSON.stringify({ error: 'invalid_client' }))
-  const { message } = await fail('signed', {})
-  assert.match(message, /^The login failed\. .*invalid_client/)
-  assert.deepEqual([(await rowOf('signed'))?.state, (await view(one, 'signed'))?.breaker], ['rejected', 'open'])
-  giveToken = brief
-  vendors.signed.script = list(503, { error: { message: `busy with ${TOKEN}` } })
-  const said = await until(async () => {
-    const row = await probe('signed')
-    return row.state === 'failing' ? row.message : undefined
-  })
-  assert.match(said, /busy with/)
-  assert.ok(!said.includes(TOKEN), said)
-})
+test(
+  'a login that is rejected is a rejected credential; a token that the vendor repeats is not stored',
+  needs('logins'),
+  async () => {
+    giveToken = (response) => void response.writeHead(401).end(JSON.stringify({ error: 'invalid_client' }))
+    const { message } = await fail('signed', {})
+    assert.match(message, /^The login failed\. .*invalid_client/)
+    assert.deepEqual([(await rowOf('signed'))?.state, (await view(one, 'signed'))?.breaker], ['rejected', 'open'])
+    giveToken = brief
+    vendors.signed.script = list(503, { error: { message: `busy with ${TOKEN}` } })
+    const said = await until(async () => {
+      const row = await probe('signed')
+      return row.state === 'failing' ? row.message : undefined
+    })
+    assert.match(said, /busy with/)
+    assert.ok(!said.includes(TOKEN), said)
+  },
+)
 
 test('what probes found of a vendor that cannot be probed any more does not count', async () => {
   await fail('odd', AWAY)

@@ -2,15 +2,15 @@
 // served, its own are told to come back; then nothing is lost or doubled, and no hold stays.
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { startSandbox } from '../sandbox/server.ts'
-import { realWorld } from '../src/kernel/world.ts'
-import { checkBooks, noHolds } from './chaos/books.ts'
-import { countBy, startTraffic, type Told, type Traffic } from './chaos/traffic.ts'
-import { type Customer, startServers, visitorOf } from './installation.ts'
-import { type Killable, killable } from './killable.ts'
-import { runs } from './runs.ts'
-import { started } from './started.ts'
-import { atLeast, pause, until } from './until.ts'
+import { startSandbox } from '../../../sandbox/server.ts'
+import { checkBooks, noHolds } from '../../../test/chaos/books.ts'
+import { countBy, startTraffic, type Told, type Traffic } from '../../../test/chaos/traffic.ts'
+import { type Customer, startServers, visitorOf } from '../../../test/installation.ts'
+import { type Killable, killable } from '../../../test/killable.ts'
+import { runs } from '../../../test/runs.ts'
+import { started } from '../../../test/started.ts'
+import { atLeast, pause, until } from '../../../test/until.ts'
+import { realWorld } from '../../kernel/world.ts'
 
 const LEDGERS = ['east', 'north', 'west']
 const CALLS = runs(20, 200)

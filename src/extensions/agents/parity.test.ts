@@ -1,14 +1,14 @@
 // Made from the table: every tool of a data endpoint, beside the endpoint itself, with the same parameters. The
 // answers, the costs and the refusals are the same.
 import type { Client } from '@modelcontextprotocol/client'
-import { type DataEndpointSpec, isDataEndpoint } from '../../src/catalog/endpoint.ts'
-import type { Field } from '../../src/catalog/field.ts'
-import { ENDPOINTS } from '../../src/catalog/index.ts'
-import { each } from '../faults/raw-client.ts'
-import { casesOf } from '../field-cases.ts'
-import { startGateway, type TestGateway } from '../gateway.ts'
-import { after, assert, before, FULL, runs, test } from '../kit.ts'
-import { connect, ERAS } from './client.ts'
+import { each } from '../../../test/faults/raw-client.ts'
+import { casesOf } from '../../../test/field-cases.ts'
+import { startGateway, type TestGateway } from '../../../test/gateway.ts'
+import { after, assert, before, FULL, runs, test } from '../../../test/kit.ts'
+import { connect, ERAS } from '../../../test/mcp/client.ts'
+import { type DataEndpointSpec, isDataEndpoint } from '../../catalog/endpoint.ts'
+import type { Field } from '../../catalog/field.ts'
+import { ENDPOINTS } from '../../catalog/index.ts'
 
 const AT_ONCE = 8
 const SPECS = ENDPOINTS.filter(isDataEndpoint)

@@ -1,10 +1,10 @@
 // Tools of foreign MCP servers behind the same key and balance: registered, agreed to, priced, listed, called, paid,
 // and held back when they change.
 import type { ServerResponse } from 'node:http'
-import { BY, testGateway } from '../gateway.ts'
-import { after, assert, pluck, test, until } from '../kit.ts'
-import { connect, ERAS } from './client.ts'
-import { type ForeignServer, startForeignServer, text } from './foreign-server.ts'
+import { BY, testGateway } from '../../../test/gateway.ts'
+import { after, assert, pluck, test, until } from '../../../test/kit.ts'
+import { connect, ERAS } from '../../../test/mcp/client.ts'
+import { type ForeignServer, startForeignServer, text } from '../../../test/mcp/foreign-server.ts'
 
 const servers: ForeignServer[] = []
 const g = testGateway()

@@ -1,11 +1,11 @@
 // Many agents at once on two processes, one of which is killed: whoever asks again with the same key gets the answer,
 // once paid.
 import type { Client } from '@modelcontextprotocol/client'
-import { makeDataDirectory, startProcess } from '../chaos/gateway-process.ts'
-import { freshDatabase } from '../database.ts'
-import { SECRET, startGateway } from '../gateway.ts'
-import { assert, atOnce, pause, runs, test } from '../kit.ts'
-import { connect, ERAS } from './client.ts'
+import { makeDataDirectory, startProcess } from '../../../test/chaos/gateway-process.ts'
+import { freshDatabase } from '../../../test/database.ts'
+import { SECRET, startGateway } from '../../../test/gateway.ts'
+import { assert, atOnce, pause, runs, test } from '../../../test/kit.ts'
+import { connect, ERAS } from '../../../test/mcp/client.ts'
 
 const SESSIONS = runs(50, 200)
 const CALLS = 2

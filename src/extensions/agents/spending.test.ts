@@ -1,7 +1,7 @@
 // Spending by agents: what a call may cost, who is asked, what a limit says, and calls that are repeated.
-import { BY, OPERATOR_TOKEN, testGateway } from '../gateway.ts'
-import { assert, atLeast, test, until } from '../kit.ts'
-import { connect } from './client.ts'
+import { BY, OPERATOR_TOKEN, testGateway } from '../../../test/gateway.ts'
+import { assert, atLeast, test, until } from '../../../test/kit.ts'
+import { connect } from '../../../test/mcp/client.ts'
 
 const g = testGateway()
 

@@ -1,11 +1,12 @@
 // A response in the background that is cancelled: its vendor is cut off at once, what it made is charged, and what is
 // charged is shown.
-import { CLIENT_FORMATS, type ClientFormatName } from '../../src/meter/kind.ts'
-import { type FreshDatabase, freshDatabase } from '../database.ts'
-import { parted } from '../formats.ts'
-import { startGateway, type TestGateway } from '../gateway.ts'
-import { after, assert, before, pluck, test, until } from '../kit.ts'
-import { type ChatVendor, chunk, STREAM_HEADERS, startVendor } from './chat-vendor.ts'
+
+import { type FreshDatabase, freshDatabase } from '../../../test/database.ts'
+import { type ChatVendor, chunk, STREAM_HEADERS, startVendor } from '../../../test/faults/chat-vendor.ts'
+import { parted } from '../../../test/formats.ts'
+import { startGateway, type TestGateway } from '../../../test/gateway.ts'
+import { after, assert, before, pluck, test, until } from '../../../test/kit.ts'
+import { CLIENT_FORMATS, type ClientFormatName } from '../../meter/kind.ts'
 
 const PARTIAL = 'Once upon a time there was '
 const PROMPT = 40

@@ -1,9 +1,9 @@
 // Nothing is spent that nobody has, for products too: whatever a vendor counts, or does not, a call is charged at most
 // what was held for it, over all processes.
-import { freshDatabase } from './database.ts'
-import { startGateway } from './gateway.ts'
-import { assert, atOnce, listen, none, started, test, until } from './kit.ts'
-import { connect } from './mcp/client.ts'
+import { freshDatabase } from '../../../test/database.ts'
+import { needs, startGateway } from '../../../test/gateway.ts'
+import { assert, atOnce, listen, none, started, test, until } from '../../../test/kit.ts'
+import { connect } from '../../../test/mcp/client.ts'
 
 const CREDIT = 1_000_000n
 
@@ -133,7 +133,7 @@ for (const over of [1, 4])
       assert.deepEqual([posted, held], [balance - BigInt(paid * most) * CREDIT, 0n])
     })
 
-test('limits on spending, a quote and max_cost of a tool are bounds that hold', async () => {
+test('limits on spending, a quote and max_cost of a tool are bounds that hold', needs('agents'), async () => {
   says = ITEMS(1_000)
   const limited = await g.account({ credits: 1_000n * CREDIT })
   const { status } = await g.operator('PATCH', `/keys/${limited.keyId}`, { limits: { spendTotal: '12' } })

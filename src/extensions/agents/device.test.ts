@@ -1,14 +1,15 @@
 // Sign-in of a program on a machine without a browser: it shows a code, a person types it into the console. Hostile
 // programs and people do not get in.
-import type { KeyView } from '../../src/admission/views.ts'
-import type { WhoView } from '../../src/identity/views.ts'
-import { startConsole } from '../browser/console.ts'
-import { EXACT, enter, FIRST, goTo, press, see, select, sight, steps } from '../browser/steps.ts'
-import { freshDatabase } from '../database.ts'
-import { type DeviceCode, deviceProgram } from '../device-program.ts'
-import { startGateway, type TestGateway } from '../gateway.ts'
-import { assert, atOnce, started, test, until } from '../kit.ts'
-import { asBrowser, joined } from '../operator-server.ts'
+
+import { startConsole } from '../../../test/browser/console.ts'
+import { EXACT, enter, FIRST, goTo, press, see, select, sight, steps } from '../../../test/browser/steps.ts'
+import { freshDatabase } from '../../../test/database.ts'
+import { type DeviceCode, deviceProgram } from '../../../test/device-program.ts'
+import { startGateway, type TestGateway } from '../../../test/gateway.ts'
+import { assert, atOnce, started, test, until } from '../../../test/kit.ts'
+import { asBrowser, joined } from '../../../test/operator-server.ts'
+import type { KeyView } from '../../admission/views.ts'
+import type { WhoView } from '../../identity/views.ts'
 
 const PASSWORD = 'seven tired otters juggle'
 const CHAT = { model: 'alpha-5.4', messages: [{ role: 'user', content: 'Hello' }] }

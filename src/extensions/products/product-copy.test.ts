@@ -1,13 +1,14 @@
 // What the product of one document has in common with the endpoints that it was made of, beside what the contract tests
 // try on both.
-import type { DataEndpointSpec } from '../src/catalog/endpoint.ts'
-import { Fault } from '../src/kernel/fault.ts'
-import { readDataRequest } from '../src/protocols/data/http-api.ts'
-import { readSocialRequest } from '../src/protocols/data/social-v2.ts'
-import { casesOf } from './field-cases.ts'
-import { testGateway } from './gateway.ts'
-import { assert, test } from './kit.ts'
-import { ALL, addCopies, copied, copyOf } from './product-copy.ts'
+
+import { casesOf } from '../../../test/field-cases.ts'
+import { testGateway } from '../../../test/gateway.ts'
+import { assert, test } from '../../../test/kit.ts'
+import { ALL, addCopies, copied, copyOf } from '../../../test/product-copy.ts'
+import type { DataEndpointSpec } from '../../catalog/endpoint.ts'
+import { Fault } from '../../kernel/fault.ts'
+import { readDataRequest } from '../../protocols/data/http-api.ts'
+import { readSocialRequest } from '../../protocols/data/social-v2.ts'
 
 const g = testGateway({ catalog: addCopies })
 
