@@ -8,10 +8,10 @@ import pg from 'pg'
 import { PATIENT, type Queryable } from '../../database/database.ts'
 import { INSTALLATION, LEDGERS_NAME } from '../../database/ledgers.ts'
 import { listMigrations, migrate, migrateTo } from '../../database/migrate.ts'
-import { BELONGS, MEMBERS_ELSEWHERE } from '../../database/mount.ts'
 import { CHANGE_MS_MAX } from '../../database/prune.ts'
 import { putSetting } from '../../database/setting.ts'
 import { TABLES } from '../../database/tables.ts'
+import { BELONGS, MEMBERS_ELSEWHERE } from '../postgres/mount.ts'
 import type { Store } from '../postgres/upgrade.ts'
 
 const FORMAT = 2

@@ -6,8 +6,8 @@ import { SECRET } from '../../../test/gateway.ts'
 import { type Customer, type Installation, openOn, startInstallation } from '../../../test/installation.ts'
 import { until } from '../../../test/until.ts'
 import { installationOf, readLedgers } from '../../database/ledgers.ts'
-import { prepareLedger } from '../../database/mount.ts'
 import type { Page } from '../../kernel/view.ts'
+import { prepareLedger } from '../postgres/mount.ts'
 
 let all: Installation
 

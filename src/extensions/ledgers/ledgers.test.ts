@@ -5,7 +5,7 @@ import { OPERATOR_TOKEN } from '../../../test/gateway.ts'
 import { type Customer, type Installation, startInstallation } from '../../../test/installation.ts'
 import { until } from '../../../test/until.ts'
 import { installationOf } from '../../database/ledgers.ts'
-import { prepareLedger } from '../../database/mount.ts'
+import { prepareLedger } from '../postgres/mount.ts'
 
 let all: Installation
 let customers: Map<string, Customer>

@@ -6,16 +6,10 @@ import { createChanges } from '../../database/changes.ts'
 import { type Database, openDatabase, statement } from '../../database/database.ts'
 import { installationOf, LEDGERS, sealLedger } from '../../database/ledgers.ts'
 import { checkDurability } from '../../database/migrate.ts'
-import {
-  belongsElsewhere,
-  type ControlAddress,
-  installationSeen,
-  prepareLedger,
-  UNMOUNTED,
-} from '../../database/mount.ts'
 import { createSecrets } from '../../kernel/secret.ts'
 import { sleep } from '../../kernel/timers.ts'
 import type { World } from '../../kernel/world.ts'
+import { belongsElsewhere, type ControlAddress, installationSeen, prepareLedger, UNMOUNTED } from '../postgres/mount.ts'
 import { type PlacesOf, withControl } from './places.ts'
 
 type Adding = PlacesOf & Pick<Settings, 'environment'>

@@ -4,11 +4,11 @@
 
 import { hash } from 'node:crypto'
 import type pg from 'pg'
-import { splitAddress } from './address.ts'
-import { openDatabase, PATIENT, type Queryable } from './database.ts'
-import { type Migrations, migrate } from './migrate.ts'
-import { putSetting, readSetting } from './setting.ts'
-import { SHARED } from './tables.ts'
+import { splitAddress } from '../../database/address.ts'
+import { openDatabase, PATIENT, type Queryable } from '../../database/database.ts'
+import { type Migrations, migrate } from '../../database/migrate.ts'
+import { putSetting, readSetting } from '../../database/setting.ts'
+import { SHARED } from '../../database/tables.ts'
 
 /** Its own tables of the same names, which stay empty, for the migrations. */
 const SPARE = 'spare'
