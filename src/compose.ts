@@ -233,7 +233,7 @@ export async function createGateway(options: GatewayOptions) {
   }
 }
 
-interface CallParts extends Pick<ReturnType<typeof openServer>, 'app' | 'sockets'> {
+interface CallParts extends Pick<ReturnType<typeof openServer>, 'app'> {
   readonly store: Store
   readonly load: Load
   readonly jobs: JobEngine
@@ -273,10 +273,7 @@ function pathOfCalls(options: GatewayOptions, { store, load, jobs, routes, asset
 }
 
 /** The addresses at which calls begin. */
-function openCalls(
-  options: GatewayOptions,
-  { app, sockets, store, load, jobs, calls, extensions, operator }: CallParts,
-): void {
+function openCalls(options: GatewayOptions, { app, store, load, jobs, calls, extensions, operator }: CallParts): void {
   const { config, world, log } = options
   const bodies = { world, bytesPerSecondMin: config.TOLLGATE_BODY_BYTES_PER_SECOND_MIN }
   const api = openApi(app, {
@@ -285,7 +282,6 @@ function openCalls(
     ...extensions.path,
     ...calls,
     bodies,
-    sockets,
     engine: jobs,
     log,
     world,

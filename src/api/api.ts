@@ -7,7 +7,6 @@ import type { Duplex } from 'node:stream'
 import { type ApiKeys, type Principal, requireEndpoint, type TokenScope } from '../admission/api-key.ts'
 import type { RecordingPolicy } from '../admission/views.ts'
 import { type EndpointSpec, isDataEndpoint, type Surface } from '../catalog/endpoint.ts'
-import { accessNameOf } from '../catalog/endpoint-access.ts'
 import { isId } from '../catalog/field.ts'
 import type { FreeId } from '../catalog/generation.ts'
 import { definedEndpoints, ENDPOINTS } from '../catalog/index.ts'
@@ -15,11 +14,9 @@ import type { RequestHeaders } from '../catalog/query.ts'
 import type { CatalogStore } from '../catalog/store.ts'
 import { asFault, CLIENT_CLOSED, Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
-import { every } from '../kernel/timers.ts'
 import { newId, type World } from '../kernel/world.ts'
 import type { RecordedCall, Recorder, Recording } from '../pipeline/hooks.ts'
 import type { PaidSpec } from '../pipeline/read.ts'
-import { openaiError } from '../protocols/vendor-fault.ts'
 import type { Monitor } from '../telemetry/monitor.ts'
 import type { Overload } from '../telemetry/overload.ts'
 import type { Refusals } from '../telemetry/refusals.ts'
@@ -29,10 +26,6 @@ import { Caller, RecordingCaller } from './server/caller.ts'
 import { faultBody, faultHeaders, hasSdkMark, logFault, surfaceOf } from './server/envelope.ts'
 import { Router } from './server/router.ts'
 import { BODY_BYTES_MAX, endLink, rawQuery, type Route as ServerRoute, type WebServer } from './server/server.ts'
-import { type CallerSocket, CLOSE, type SocketListener, type Sockets } from './server/sockets.ts'
-
-/** How often the key of an open socket is checked without a change: it may expire. */
-const RECHECK_MS = 15_000
 
 /** Answers by `out`, and throws what it refuses. */
 export type Handle = (request: RequestContext, out: Caller) => void | Promise<void>
@@ -59,26 +52,15 @@ interface Route {
   /** Whether what is asked and answered may be kept. */
   readonly isRecorded: boolean
   readonly handle: Handle
-  /** Of a path that takes WebSockets. */
-  readonly socket?: SocketHandle
+  /** Of a path that takes WebSockets: what becomes of a handshake. What it throws is answered as HTTP. */
+  readonly upgrade?: (request: RequestContext, link: Duplex, head: Buffer, door: Door) => Promise<void>
 }
 
-/** What a handshake opens. Throws for a credential that does not open it. */
-export type SocketHandle = (request: RequestContext) => {
-  /** The key in whose name a browser opens it; absent: the request shows its key. */
-  readonly keyId?: string | undefined
-  readonly listen: (session: SocketSession) => SocketListener
-}
-
-/** A WebSocket on which calls are made, each like a request of its own. */
-export interface SocketSession {
-  readonly socket: CallerSocket
-  /** That of the handshake. */
-  readonly request: RequestContext
-  /** A call with an id of its own, whose key is not checked yet. */
-  call(): RequestContext
-  /** Checks the key anew, as that of every request. */
-  enter(call: RequestContext): Promise<void>
+/** By which a handshake, and what is called on its socket, is let in like requests are. */
+export interface Door {
+  authenticate(call: RequestContext): Principal | Promise<Principal>
+  readonly admit: Overload['admit']
+  readonly keys: Pick<ApiKeys, 'behind' | 'whenChanged'>
   /** What is kept of the call's bytes; undefined: nothing is. */
   record(call: RequestContext): Recording | undefined
   /** Notes a fault that the caller is told by an event. */
@@ -103,8 +85,6 @@ interface ApiOptions {
   readonly admit: Overload['admit']
   readonly budget: ByteBudget
   readonly bodies: BodyRules
-  /** Absent: no WebSockets are taken. */
-  readonly sockets?: Sockets
   /** Where the bytes of calls may be kept. */
   readonly contents?: Recorder
   /** Hears of what is refused at the client format. */
@@ -222,20 +202,6 @@ function mount(place: Mounts, spec: EndpointSpec, handle: Handle): void {
       isRecorded: sells !== undefined || spec.recorded === true,
       handle,
     })
-}
-
-export function mountSocket(api: Api, spec: EndpointSpec, socket: SocketHandle): void {
-  const endpoint = accessNameOf(spec) ?? spec.id
-  const check = (principal: Principal) => requireEndpoint(principal, spec)
-  for (const [index, path] of [spec.path, ...spec.aliases].entries()) {
-    const { surface } = spec
-    api.add('GET', path, { surface, endpoint, check, socket, alias: index > 0, isRecorded: true, handle: socketsOnly })
-    api.crossSite(path)
-  }
-}
-
-function socketsOnly(): never {
-  throw new Fault('websocket_required', { headers: { upgrade: 'websocket' } })
 }
 
 /** The contract has no edits route below its own address; whoever looks for it learns where editing is done. */
@@ -395,75 +361,26 @@ export function createApi(app: WebServer, options: ApiOptions): Api {
     refuse(request, callerOf(request, response), error)
   }
 
-  /** A browser does not see the answer to a handshake, so this is said on the socket. */
-  async function refuseAddress({ raw, id }: RequestContext, link: Duplex, head: Buffer): Promise<void> {
-    const message =
-      'The address contains a credential, which others can read there (in logs, for example). Replace the credential, and send the new one in a header.'
-    const fault = new Fault('key_missing', { message })
-    const asked = { request: raw, link, head, account: '' }
-    const accepted = options.sockets?.accept(asked, (socket) => {
-      socket.send(JSON.stringify({ type: 'error', status: fault.status, error: openaiError(fault), request_id: id }))
-      socket.close(CLOSE.policy, message)
-      return { frame: (_text, lease) => lease.release() }
-    })
-    // Of strangers, few get a socket.
-    await accepted?.catch((error: unknown) => {
-      throw asFault(error).status === 429 ? fault : error
-    })
-  }
-
-  async function upgrade(request: RequestContext, link: Duplex, head: Buffer): Promise<void> {
-    const { raw, route, params } = request
-    if (hasKeyInAddress(raw.url ?? '')) return refuseAddress(request, link, head)
-    const { keyId, listen } = route.socket!(request) // Only routes with one are upgraded.
-    const check = async (call: RequestContext) => {
-      call.known = await (keyId === undefined ? authenticate(call) : keys.behind(keyId))
-      route.check?.(call.known, params)
-    }
-    const enter = async (call: RequestContext) => {
-      await check(call)
-      await options.admit()
-    }
-    await enter(request)
-    const { accountId: account } = request.principal
-    await options.sockets?.accept({ request: raw, link, head, account }, (socket) => {
-      const call = () => new RequestContext(raw, `req_${newId(world)}`, route, params)
-      // A key that ends closes its sockets, also those on which nothing happens.
-      const recheck = () =>
-        check(call()).catch((error: unknown) => {
-          const { status, message } = asFault(error)
-          if (status === 401 || status === 403) socket.close(CLOSE.policy, message)
-        })
-      const unwatch = [keys.whenChanged(() => void recheck()), every(world, RECHECK_MS, recheck, options.log)]
-      const stopWatching = () => {
-        for (const stop of unwatch) stop()
-      }
-      socket.signal.addEventListener('abort', stopWatching, { once: true })
-      const session: SocketSession = {
-        socket,
-        request,
-        enter,
-        record,
-        call,
-        refused(call, fault) {
-          logFault(fault, call.id, options.log)
-          options.refused?.(fault, call)
-        },
-      }
-      return listen(session)
-    })
+  const door: Door = {
+    authenticate,
+    admit: options.admit,
+    keys,
+    record,
+    refused(call, fault) {
+      logFault(fault, call.id, options.log)
+      options.refused?.(fault, call)
+    },
   }
 
   function open(route: Route): ServerRoute {
-    const { socket } = route
+    const { upgrade } = route
     return {
-      ...(options.sockets &&
-        socket && {
-          upgrade(raw, link, head) {
-            const request = new RequestContext(raw, `req_${newId(world)}`, route, {})
-            upgrade(request, link, head).catch((error: unknown) => refuseUpgrade(request, link, error))
-          },
-        }),
+      ...(upgrade && {
+        upgrade(raw, link, head) {
+          const request = new RequestContext(raw, `req_${newId(world)}`, route, {})
+          upgrade(request, link, head, door).catch((error: unknown) => refuseUpgrade(request, link, error))
+        },
+      }),
       run(raw, response, params, preauthenticated) {
         const request = new RequestContext(raw, `req_${newId(world)}`, route, params)
         try {
@@ -510,13 +427,6 @@ export function createApi(app: WebServer, options: ApiOptions): Api {
       }
     },
   }
-}
-
-const KEY_NAMES = /^(?:api[-_]?key|key|token|access_token|authorization|secret|client_secret)$/i
-
-function hasKeyInAddress(url: string): boolean {
-  const mark = url.indexOf('?')
-  return mark >= 0 && [...new URLSearchParams(url.slice(mark + 1)).keys()].some((name) => KEY_NAMES.test(name))
 }
 
 /** Where Google's SDKs, and its examples for curl, put a key. */

@@ -8,7 +8,6 @@ import { networkOf, plainAddress } from '../../upstream/address.ts'
 import { stopAccepting } from '../../upstream/internals.ts'
 import { isTrusted } from './address.ts'
 import type { WebServer } from './server.ts'
-import type { Sockets } from './sockets.ts'
 
 // The limit of connections per address: a flood from one address leaves room for others. Callers behind a proxy share
 // few addresses, so trusted proxies have no limit, and neither has this machine.
@@ -67,12 +66,12 @@ const IDLE_MS = 1_500
 const SETTLE_MS = 10_000
 const LOOK_MS = 20
 
-export function createDrain(app: WebServer, world: World, sockets: Pick<Sockets, 'drain' | 'destroy'>): Drain {
+export function createDrain(app: WebServer, world: World): Drain {
   const pause = () => sleep(world, LOOK_MS)
   return {
     async close({ running, forMs }) {
       const { server } = app
-      sockets.drain()
+      app.upgraded.drain()
       // Runs before the handler: the connection closes with this answer.
       server.prependListener('request', (_request, response) => {
         response.shouldKeepAlive = false
@@ -91,7 +90,7 @@ export function createDrain(app: WebServer, world: World, sockets: Pick<Sockets,
           await pause()
         }
         server.closeAllConnections()
-        sockets.destroy()
+        app.upgraded.destroy()
         // Calls that were cut off still have to be settled.
         const cutMs = world.elapsedMs()
         while (running() > 0 && world.elapsedMs() - cutMs < SETTLE_MS) await pause()

@@ -6,10 +6,8 @@ import { bearerCheck } from '../../kernel/secret.ts'
 import type { World } from '../../kernel/world.ts'
 import type { Incident } from '../../telemetry/incidents.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
-import type { ByteBudget } from '../../upstream/budget.ts'
 import { boundConnections, createDrain } from './connections.ts'
 import { createServer, type WebServer } from './server.ts'
-import { createSockets } from './sockets.ts'
 import { json } from './web.ts'
 
 export function openServer(parts: {
@@ -18,21 +16,19 @@ export function openServer(parts: {
     readonly TOLLGATE_TRUST_PROXY: string
     readonly TOLLGATE_BODY_BYTES_PER_SECOND_MIN: number
     readonly TOLLGATE_CONNECTIONS_PER_ADDRESS: number
-    readonly TOLLGATE_SOCKETS_MAX: number
     readonly TOLLGATE_METRICS_TOKEN?: string | undefined
   }
   readonly world: World
   readonly log: Log
   readonly incidents: () => readonly Incident[]
   readonly metrics: Metrics
-  readonly budget: ByteBudget
   /** The body of /metrics when this process is one of several. */
   readonly groupMetrics?: (() => Promise<string>) | undefined
   /** Whether what calls need answers: the database, or a ledger. */
   readonly answers: () => Promise<boolean>
   readonly leaving: () => boolean
 }) {
-  const { config, world, log, answers, incidents, metrics, groupMetrics, budget, leaving } = parts
+  const { config, world, log, answers, incidents, metrics, groupMetrics, leaving } = parts
   const trustedProxies = config.TOLLGATE_TRUST_PROXY.split(/[\s,]+/).filter(Boolean)
   const app = createServer({
     world,
@@ -46,8 +42,7 @@ export function openServer(parts: {
     { perAddressMax: config.TOLLGATE_CONNECTIONS_PER_ADDRESS, exempt: ['loopback', ...trustedProxies] },
     { log, world },
   )
-  const sockets = createSockets({ world, budget, socketsMax: config.TOLLGATE_SOCKETS_MAX })
-  const drain = createDrain(app, world, sockets)
+  const drain = createDrain(app, world)
   mountProbes(app, {
     world,
     leaving,
@@ -56,7 +51,7 @@ export function openServer(parts: {
     figures: { contentType: metrics.registry.contentType, read: groupMetrics ?? (() => metrics.registry.metrics()) },
     metricsToken: config.TOLLGATE_METRICS_TOKEN,
   })
-  return { app, drain, sockets }
+  return { app, drain }
 }
 
 // Health probes and metrics for machines: liveness, readiness, /metrics. They are open to anyone, so the database is

@@ -231,6 +231,8 @@ export function createServer(options: {
     get: (path: string, handle: WebHandle) => add('GET', path, handle),
     /** Allows cross-origin requests to this path. */
     crossSite: (path: string) => router.add(path, ['OPTIONS']),
+    /** What connections that are no longer HTTP do at a shutdown: end what is idle, and at last everything. */
+    upgraded: { drain() {}, destroy() {} },
     /** Resolves when every answered call is posted, so that a reader of the ledger finds it. */
     posted: async (): Promise<void> => undefined,
     /** Resolves with the address. */

@@ -1,12 +1,17 @@
 // Conversations on WebSockets, in which each response is a call of its own: Realtime, and the Responses protocol.
-import { type Api, mountFree, mountSocket } from '../../api/api.ts'
+import { type Api, mountFree } from '../../api/api.ts'
 import type { PaidDeps } from '../../api/paid.ts'
+import type { WebServer } from '../../api/server/server.ts'
 import type { CatalogStore } from '../../catalog/store.ts'
+import type { Config } from '../../config.ts'
 import { defineExtension } from '../../extension.ts'
+import type { Log } from '../../kernel/log.ts'
 import type { Secrets } from '../../kernel/secret.ts'
 import type { World } from '../../kernel/world.ts'
-import { createByteBudget } from '../../upstream/budget.ts'
+import { type ByteBudget, createByteBudget } from '../../upstream/budget.ts'
+import { createSockets } from './caller-sockets.ts'
 import { CLIENT_SECRETS, SOCKETS } from './endpoints.ts'
+import { mountSocket } from './handshake.ts'
 import { clientSecretHandlers } from './realtime/client-secret-routes.ts'
 import { createClientSecrets } from './realtime/client-secrets.ts'
 import { realtimeSocket } from './realtime/socket.ts'
@@ -16,10 +21,14 @@ interface Core {
   readonly world: World
   readonly secrets: Secrets
   readonly catalog: CatalogStore
+  readonly config: Pick<Config, 'TOLLGATE_SOCKETS_MAX'>
+  readonly budget: Pick<ByteBudget, 'open'>
+  readonly log: Log
 }
 
 interface Place extends Omit<PaidDeps, 'catalog'> {
   readonly api: Api
+  readonly app: WebServer
 }
 
 /** Of what was said on the sockets of a process. */
@@ -29,16 +38,19 @@ export const sockets = defineExtension({
   name: 'sockets',
   entries: Object.values(CLIENT_SECRETS),
   sockets: Object.values(SOCKETS),
-  open: ({ world, secrets }: Core) => ({
+  open: ({ world, secrets, config, budget }: Core) => ({
+    sockets: createSockets({ world, budget, socketsMax: config.TOLLGATE_SOCKETS_MAX }),
     clientSecrets: createClientSecrets(secrets.key('client-secret'), world),
     // What does not fit at once is not remembered.
     remembered: createByteBudget({ world, bytesMax: REMEMBERED_BYTES_MAX, queueMax: 0 }),
   }),
   accountIn: ({ clientSecrets }, token) => clientSecrets.accountIn(token),
-  endpoints({ catalog, clientSecrets, remembered }, { api, ...calls }: Place) {
+  endpoints({ catalog, clientSecrets, remembered, sockets, world, log }, { api, app, ...calls }: Place) {
+    app.upgraded = sockets
+    const place = { api, sockets, world, log }
     const deps = { ...calls, catalog, clientSecrets, remembered }
     mountFree(api, CLIENT_SECRETS, clientSecretHandlers(deps))
-    mountSocket(api, SOCKETS.realtime, realtimeSocket(deps))
-    mountSocket(api, SOCKETS['responses/socket'], responseSocket(deps))
+    mountSocket(place, SOCKETS.realtime, realtimeSocket(deps))
+    mountSocket(place, SOCKETS['responses/socket'], responseSocket(deps))
   },
 })

@@ -2,10 +2,9 @@
 // its events come back as frames. Requests of one `stream_id` run one after the other. What was said on the socket is
 // remembered, so that the next request need send only what is new, also where the vendor stores nothing.
 
-import type { RequestContext, SocketHandle, SocketSession } from '../../api/api.ts'
+import type { RequestContext } from '../../api/api.ts'
 import { handleSmall, type PaidDeps } from '../../api/paid.ts'
 import { faultHeaders } from '../../api/server/envelope.ts'
-import { type CallerSocket, CLOSE } from '../../api/server/sockets.ts'
 import { ENDPOINTS } from '../../catalog/index.ts'
 import { asFault, CLIENT_CLOSED, Fault, invalid } from '../../kernel/fault.ts'
 import { isObject, type JsonText, readJson, withMembers } from '../../kernel/json.ts'
@@ -19,6 +18,8 @@ import { echoed } from '../../protocols/text/openai-responses/pass.ts'
 import { openaiError } from '../../protocols/vendor-fault.ts'
 import type { ByteBudget, ByteLease } from '../../upstream/budget.ts'
 import { bytesOf, SseDecoder } from '../../upstream/sse.ts'
+import { type CallerSocket, CLOSE } from './caller-sockets.ts'
+import type { SocketHandle, SocketSession } from './handshake.ts'
 import { noSecret, secretIn } from './realtime/client-secrets.ts'
 
 interface ResponseSocketDeps extends PaidDeps {

@@ -6,8 +6,8 @@ import { startGateway, testGateway } from '../../../test/gateway.ts'
 import { assert, atOnce, none, pluck, test, until } from '../../../test/kit.ts'
 import { openAllDoors } from '../../../test/sdk/families.ts'
 import { openSocket } from '../../../test/socket-client.ts'
-import { createSockets } from '../../api/server/sockets.ts'
 import { realWorld } from '../../kernel/world.ts'
+import { createSockets } from './caller-sockets.ts'
 import { responseSocket } from './response-socket.ts'
 
 const g = testGateway({ catalog: openAllDoors })

@@ -2,9 +2,8 @@
 // held with a cap that the vendor is told, charged by what the vendor reports at its end, and logged. Responses that
 // follow from the caller's pauses are made here too.
 import type { ObjectOwner } from '../../../admission/vendor-objects.ts'
-import type { RequestContext, SocketHandle, SocketSession } from '../../../api/api.ts'
+import type { RequestContext } from '../../../api/api.ts'
 import { rawQuery } from '../../../api/server/server.ts'
-import { type CallerSocket, CLOSE } from '../../../api/server/sockets.ts'
 import { asFault, CLIENT_CLOSED, Fault, invalid } from '../../../kernel/fault.ts'
 import { isObject, type Json, type JsonText, readJson, text } from '../../../kernel/json.ts'
 import { newId } from '../../../kernel/world.ts'
@@ -20,7 +19,9 @@ import { describe, openaiError, refusal } from '../../../protocols/vendor-fault.
 import { readErrorBody } from '../../../protocols/vendor-words.ts'
 import { attempt } from '../../../routing/attempt.ts'
 import type { ByteLease } from '../../../upstream/budget.ts'
+import { type CallerSocket, CLOSE } from '../caller-sockets.ts'
 import { SOCKETS } from '../endpoints.ts'
+import type { SocketHandle, SocketSession } from '../handshake.ts'
 import { type ClientSecret, type ClientSecrets, secretIn } from './client-secrets.ts'
 import { readerOf } from './reader.ts'
 import { contextOf, FRAME_END, isTranscribed, type RealtimeLink, type TranscriptLink } from './response.ts'
