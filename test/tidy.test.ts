@@ -216,10 +216,10 @@ test('a function has at most 70 lines, those of the functions within it apart, a
 })
 
 test('a function of the database has at most 100 lines', () => {
-  const folder = join(SOURCE, 'database', 'functions')
-  const functions = readdirSync(folder)
-    .flatMap((name) =>
-      readFileSync(join(folder, name), 'utf8')
+  const functions = readdirSync(SOURCE, { recursive: true, encoding: 'utf8' })
+    .filter((path) => /^database\/functions\/|^extensions\/\w+\/functions\.sql$/.test(path))
+    .flatMap((path) =>
+      textOf(path)
         .split(/^(?=create (?:or replace )?function )/m)
         .slice(1),
     )

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { Fault } from '../kernel/fault.ts'
 import { isNewer, VERSION } from '../kernel/version.ts'
 import { listBackfills, rowsOf } from './backfill.ts'
@@ -12,7 +12,8 @@ import { type Index, type Step, stepsOf } from './migration-plan.ts'
 import { CHANGE_MS_MAX, changeTables } from './prune.ts'
 
 const FOLDER = join(import.meta.dirname, 'migrations')
-const EXTENSIONS = join(import.meta.dirname, '../extensions')
+const SOURCE = join(import.meta.dirname, '..')
+const EXTENSIONS = join(SOURCE, 'extensions')
 const LOCK = 7_046_029_254n
 const INDEX_LOCK = 7_046_029_260n
 /**
@@ -49,10 +50,12 @@ export async function listMigrations(folder = FOLDER): Promise<Migration[]> {
 
 /** With the tables of extensions, in files of the same name in their folders; also of those that are switched off. */
 async function sqlOf(folder: string, name: string): Promise<string> {
-  const paths = (await readdir(EXTENSIONS)).map((one) => join(EXTENSIONS, one, name)).filter((path) => existsSync(path))
-  const texts = await Promise.all([join(folder, name), ...paths].map((path) => readFile(path, 'utf8')))
-  return texts.join('\n')
+  const paths = [join(folder, name), ...(await inExtensions(name))]
+  return (await Promise.all(paths.map((path) => readFile(path, 'utf8')))).join('\n')
 }
+
+const inExtensions = async (name: string) =>
+  (await readdir(EXTENSIONS)).map((one) => join(EXTENSIONS, one, name)).filter((path) => existsSync(path))
 
 /**
  * Each migration in a transaction of its own, so that no lock is held longer than its own change takes; indexes that
@@ -222,8 +225,9 @@ const NUMBER = 0
 /** Runs after the migrations. */
 export async function applyFunctions(tx: Queryable, version = VERSION): Promise<void> {
   const names = (await readdir(FUNCTIONS)).filter((name) => name.endsWith('.sql')).sort()
+  const paths = [...names.map((name) => join(FUNCTIONS, name)), ...(await inExtensions('functions.sql'))]
   const texts = await Promise.all(
-    names.map(async (name) => ({ name, text: await readFile(join(FUNCTIONS, name), 'utf8') })),
+    paths.map(async (path) => ({ name: relative(SOURCE, path), text: await readFile(path, 'utf8') })),
   )
   const digest = createHash('sha256').update(JSON.stringify(texts)).digest('hex')
   const [row] = await tx.query<{ name: string }>({ text: 'select name from migration where number = $1' }, [NUMBER])

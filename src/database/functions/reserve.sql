@@ -11,7 +11,7 @@
 -- account's budgets by which the process found them.
 -- waited: for how long the first of them has, in milliseconds. system: the version of the gateway's limits that the
 -- process goes by.
--- purse: of a call that a customer of the account pays, what its purse holds beside the account (functions/purse.sql).
+-- purse: of a call that a customer of the account pays, what its purse holds beside the account (extensions/purses/functions.sql).
 -- Answers [{as, amount, available, held, calls, limit, scope, unit, span, max, left, wait, full, rate_max, rate_left,
 -- status, reason, contact}, …]. `as` is held, short, limited or crowded (`held` is what `calls` running calls hold);
 -- stale: the account has other budgets; tight: others were asked for what they have leased; away: it lies with a

@@ -1,6 +1,6 @@
 // What an account charges its customers: a markup on what it is charged itself, or prices of its own, by model. Each
 // change is a new version, and a call keeps the version by which it was held. The database charges by the list
-// (functions/purse.sql); this reads it, and says what a call may need.
+// (functions.sql); this reads it, and says what a call may need.
 import * as z from 'zod'
 import { type Catalog, findProduct } from '../../catalog/store.ts'
 import type { Audit, By } from '../../database/audit.ts'

@@ -1,5 +1,5 @@
 // Purses of an account: making them, putting credits in and taking them out, and what became of them. Calls change them
-// in functions/purse.sql.
+// in functions.sql.
 import { accountMoving, accountUnknown } from '../../admission/accounts.ts'
 import type { Audit, By } from '../../database/audit.ts'
 import { type Database, type Queryable, sql } from '../../database/database.ts'
