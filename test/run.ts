@@ -79,7 +79,8 @@ const QUICK = [
   'test/{restricted-keys,test-keys,account-status}.test.ts',
   'src/admission/*.test.ts',
   'test/{budgets,outbound}.test.ts',
-  'src/cli/{call,login}.test.ts',
+  'src/cli/login.test.ts',
+  'src/extensions/shell/call.test.ts',
   // Streams, and what goes wrong with vendors and callers.
   'test/stream-order.test.ts',
   'test/sdk/{openai,anthropic}.test.ts',

@@ -51,7 +51,8 @@ export interface Invocation {
   input(): Promise<string>
   /** Asks the person at the terminal, and returns the line. Absent: there is no terminal. */
   readonly ask?: ((question: string) => Promise<string>) | undefined
-  /** Verbs that are not in this table. */
+  /** All commands, and verbs that are not among them. */
+  readonly commands: readonly Command[]
   readonly otherVerbs: readonly string[]
 }
 
@@ -87,6 +88,8 @@ export interface Command {
   readonly options?: Readonly<Record<string, Option>>
   /** For options that depend on the arguments. */
   readonly optionsFor?: (args: readonly string[]) => Readonly<Record<string, Option>>
+  /** What its first word may be, where completion is to know it. */
+  readonly completes?: readonly string[]
   readonly aboutFor?: (args: readonly string[]) => string | undefined
   /** Details after the summary, as sentences. */
   readonly about?: string

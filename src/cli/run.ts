@@ -4,9 +4,8 @@ import { ADDED } from '../commands.ts'
 import { nearest } from '../kernel/nearest.ts'
 import type { World } from '../kernel/world.ts'
 import { type Api, createApi } from './api.ts'
-import { CALL_COMMAND, ENDPOINT_NAMES, optionsOf } from './call.ts'
 import { CATALOG_COMMANDS } from './catalog.ts'
-import { CliError, type Command, flag, type Invocation, type Option, type Settings, told } from './command.ts'
+import { CliError, type Command, flag, type Invocation, type Option, type Settings } from './command.ts'
 import { API_COMMAND, DERIVED_COMMANDS } from './derived.ts'
 import { LEDGER_COMMAND } from './ledger.ts'
 import { resolveName } from './names.ts'
@@ -18,7 +17,7 @@ const derived = (...nouns: readonly string[]) =>
 
 /** The groups in `tollgate --help`. */
 export const GROUPS: readonly (readonly [title: string, commands: readonly Command[]])[] = [
-  ['Call endpoints', [CALL_COMMAND, ...derived('batches'), ...ADDED.calls]],
+  ['Call endpoints', [...ADDED.call, ...derived('batches'), ...ADDED.calls]],
   [
     'Accounts, keys and people',
     [
@@ -55,7 +54,7 @@ export const GROUPS: readonly (readonly [title: string, commands: readonly Comma
     ],
   ],
   ['Alerts and deliveries', derived('alerts', 'deliveries')],
-  ['Diagnosis and shell', [...ADDED.diagnosis, API_COMMAND, completionCommand(() => COMMANDS)]],
+  ['Diagnosis and shell', [...ADDED.diagnosis, API_COMMAND, ...ADDED.shell]],
 ]
 export const COMMANDS: readonly Command[] = GROUPS.flatMap(([, commands]) => commands)
 
@@ -159,6 +158,7 @@ async function runCommand(command: Command, args: readonly string[], options: Cl
       input: terminal.input,
       ask: terminal.ask,
       otherVerbs: options.otherVerbs.map(([name]) => name),
+      commands: COMMANDS,
     })
     if (outcome) terminal.out(`${values.json ? JSON.stringify(outcome.answer) : outcome.words}\n`)
     return outcome?.exitCode ?? (outcome?.failed ? 1 : 0)
@@ -267,105 +267,3 @@ function generalHelp({ otherVerbs }: CliOptions, isAll: boolean): string {
 
 /** Lines of at most 80 characters. */
 const wrapped = (words: string) => (words.match(/.{1,78}(?: |$)/g) ?? []).map((line) => `  ${line.trimEnd()}`)
-
-// Shell completion of commands, endpoints, options and values. All words are in the script, because starting this
-// program at every key press would be too slow.
-
-type Words = readonly (readonly [after: string, words: readonly string[]])[]
-
-const flags = (options: Readonly<Record<string, Option>>) => [
-  ...Object.keys(options).map((name) => `--${name}`),
-  '--json',
-  '--help',
-]
-
-function values(after: string, options: Readonly<Record<string, Option>>): Words {
-  return Object.entries(options).flatMap(([name, { allowed }]) =>
-    allowed?.every((value) => /^[\w.:,/-]+$/.test(value)) ? [[`${after} --${name}`, allowed] as const] : [],
-  )
-}
-
-/** The words that may follow: at the start, after a verb, after a verb with its noun, and after an option. */
-function wordsOf(commands: readonly Command[], otherVerbs: readonly string[]): Words {
-  const groups = Map.groupBy(commands, ({ name }) => name.split(' ')[0] ?? '')
-  const verbs = [...groups].map(([verb, all]): readonly [string, readonly string[]] => {
-    const nouns = all.flatMap(({ name }) => name.split(' ').slice(1))
-    return [verb, nouns.length > 0 ? nouns : verb === 'call' ? ENDPOINT_NAMES : flags(all[0]?.options ?? {})]
-  })
-  return [
-    ['', [...otherVerbs, ...groups.keys(), 'help']],
-    ...verbs,
-    ...commands
-      .filter(({ name }) => name.includes(' '))
-      .flatMap(({ name, options = {} }) => [[name, flags(options)] as const, ...values(name, options)]),
-    ...ENDPOINT_NAMES.flatMap((endpoint) => {
-      const options = optionsOf(endpoint)
-      return [[`call ${endpoint}`, flags(options)] as const, ...values(`call ${endpoint}`, options)]
-    }),
-  ]
-}
-
-const cases = (words: Words) => words.map(([after, list]) => `    '${after}') found='${list.join(' ')}' ;;`).join('\n')
-
-/** The words before the cursor, and the possible next words. */
-const KEY = `  local key=''
-  if [ "$at" -gt 1 ]; then key="$first"; fi
-  if [ "$at" -gt 2 ]; then key="$first $second"; fi
-  case "$before" in --*) key="$first $second $before" ;; esac`
-
-const bash = (words: Words) => `# tollgate: completion for bash. source <(tollgate completion bash)
-_tollgate() {
-  local at=$COMP_CWORD first="\${COMP_WORDS[1]}" second="\${COMP_WORDS[2]}" before="\${COMP_WORDS[COMP_CWORD-1]}" found=''
-${KEY}
-  case "$key" in
-${cases(words)}
-  esac
-  COMPREPLY=($(compgen -W "$found" -- "\${COMP_WORDS[COMP_CWORD]}"))
-}
-complete -o default -F _tollgate tollgate
-`
-
-const zsh = (words: Words) => `#compdef tollgate
-# tollgate: completion for zsh. source <(tollgate completion zsh)
-_tollgate() {
-  local at=$((CURRENT - 1)) first="\${words[2]}" second="\${words[3]}" before="\${words[CURRENT-1]}" found=''
-${KEY}
-  case "$key" in
-${cases(words)}
-  esac
-  compadd -- \${=found}
-}
-compdef _tollgate tollgate
-`
-
-const fish = (words: Words) => `# tollgate: completion for fish. tollgate completion fish | source
-function __tollgate_words
-  set -l given (commandline -opc)
-  set -l key ''
-  set -q given[2]; and set key $given[2]
-  set -q given[3]; and set key "$given[2] $given[3]"
-  string match -q -- '--*' $given[-1]; and set key "$given[2] $given[3] $given[-1]"
-  switch $key
-${words.map(([after, list]) => `    case '${after}'\n      string split ' ' -- '${list.join(' ')}'`).join('\n')}
-  end
-end
-complete -c tollgate -f -a '(__tollgate_words)'
-`
-
-const SHELLS: Readonly<Record<string, (words: Words) => string>> = { bash, zsh, fish }
-
-/** `commands` is a function, because this command is one of them. */
-function completionCommand(commands: () => readonly Command[]): Command {
-  return {
-    name: 'completion',
-    summary: 'Prints a script that completes commands, endpoints, options and values: bash, zsh or fish.',
-    args: ['shell'],
-    about:
-      'For bash: source <(tollgate completion bash). For zsh the same. For fish: tollgate completion fish | source.',
-    async run(call) {
-      const script = SHELLS[call.args[0] ?? '']
-      if (!script) throw new CliError(`There is completion for ${Object.keys(SHELLS).join(', ')}.`, 2)
-      return told(script(wordsOf(commands(), call.otherVerbs)).trimEnd(), (text) => text)
-    },
-  }
-}

@@ -1,6 +1,6 @@
 // Shows answers of any form: rows as tables, figures as lines, bars on request.
-import { CliError } from './command.ts'
-import { figures as linesOf, table } from './table.ts'
+import { CliError } from '../../cli/command.ts'
+import { figures as linesOf, table } from '../../cli/table.ts'
 
 type JsonRecord = Readonly<Record<string, unknown>>
 type Bar = readonly [label: string, number: number]

@@ -1,14 +1,24 @@
 // Calls any endpoint with an API key: parameters are options, and the answer is shown as a table, a chart or JSON.
 import { readFile } from 'node:fs/promises'
-import { type EndpointSpec, exampleBody, isDataEndpoint, type JsonSchema, rulesOf } from '../catalog/endpoint.ts'
-import { allowedText } from '../catalog/field.ts'
-import { ENDPOINTS, inReferenceOrder } from '../catalog/index.ts'
-import { ADDED_ENDPOINTS } from '../commands.ts'
-import { nearest } from '../kernel/nearest.ts'
-import { type Priced, priceSummary } from '../meter/price-words.ts'
-import { CliError, type Command, flag, type Invocation, type Option, type Told, takes, text, told } from './command.ts'
+import { type EndpointSpec, exampleBody, isDataEndpoint, type JsonSchema, rulesOf } from '../../catalog/endpoint.ts'
+import { allowedText } from '../../catalog/field.ts'
+import { ENDPOINTS, inReferenceOrder } from '../../catalog/index.ts'
+import {
+  CliError,
+  type Command,
+  flag,
+  type Invocation,
+  type Option,
+  type Told,
+  takes,
+  text,
+  told,
+} from '../../cli/command.ts'
+import { list } from '../../cli/table.ts'
+import { ADDED_ENDPOINTS } from '../../endpoints.ts'
+import { nearest } from '../../kernel/nearest.ts'
+import { type Priced, priceSummary } from '../../meter/price-words.ts'
 import { chartOf, saidIn, showAnswer } from './present.ts'
-import { list } from './table.ts'
 
 /** The name of an endpoint on the command line: `websites/visits`, `social/users/id/tweets`, `chat`. */
 const nameOf = ({ id }: EndpointSpec) => id.replace(/^siteanalytics\//, '').replaceAll(/[{}]/g, '')
@@ -17,7 +27,7 @@ const nameOf = ({ id }: EndpointSpec) => id.replace(/^siteanalytics\//, '').repl
 const CALLABLE = inReferenceOrder([...ENDPOINTS, ...ADDED_ENDPOINTS]).filter(
   (spec) => spec.answer !== undefined || !spec.streams,
 )
-export const ENDPOINT_NAMES = CALLABLE.map(nameOf)
+const ENDPOINT_NAMES = CALLABLE.map(nameOf)
 
 const OWN: Readonly<Record<string, Option>> = {
   body: takes('json', 'The whole body as JSON, or @file, or - for standard input.'),
@@ -35,7 +45,7 @@ function findEndpoint(name: string): EndpointSpec | undefined {
 }
 
 /** The options of an endpoint: its parameters, and the members of its body. */
-export function optionsOf(name: string | undefined): Readonly<Record<string, Option>> {
+function optionsOf(name: string | undefined): Readonly<Record<string, Option>> {
   const spec = name === undefined ? undefined : findEndpoint(name)
   if (!spec) return OWN
   const params = Object.entries(spec.params ?? {}).map(([one, field]): [string, Option] => [
@@ -203,6 +213,7 @@ export const CALL_COMMAND: Command = {
   summary: 'Calls an endpoint with an API key, and shows its answer as a table, a chart or JSON.',
   args: ['endpoint', '[text]'],
   options: OWN,
+  completes: ENDPOINT_NAMES,
   optionsFor: ([endpoint]) => optionsOf(endpoint),
   about:
     'The text is the prompt for a model, or the first parameter of a data endpoint: tollgate call chat "Hi", tollgate call websites/visits example.com. Parameters, and members of a body, are options by their own names: tollgate call websites/visits --keys example.com --chart. With an endpoint, --help lists them.',
