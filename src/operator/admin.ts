@@ -29,7 +29,6 @@ import { type LoginDeps, loginPolicyResources, type TokenDeps, tokenResources } 
 import { type OperationsDeps, operationsResources } from './resources/operations.ts'
 import { teamResources } from './resources/teams.ts'
 import { type UsageDeps, usageResources } from './resources/usage.ts'
-import { vendorEditResources } from './resources/vendor.ts'
 import {
   type ByokKeyDeps,
   byokKeyResources,
@@ -79,7 +78,6 @@ function resourcesOf(deps: ResourceDeps): Resource[] {
     ...catalogResources(deps),
     ...vendorResources(deps),
     ...vendorCredentialResources(deps),
-    ...vendorEditResources(deps),
     ...byokKeyResources(deps),
     ...operationsResources(deps),
     ...memberResources(deps),

@@ -42,18 +42,6 @@ export const VENDOR_COMMANDS: Commands = {
     usage: 'vendors credentials <vendor> --remove <NAME>: Removes this one.',
     columns: CREDENTIALS,
   },
-  'PATCH /vendors/{name}': {
-    usage: 'vendors change <vendor>: Changes a vendor: its address, name, format or timeouts.',
-    about:
-      'Every route follows a new name. A member of a member has a dot: --set timeouts.connectMs=2000. A new host needs the credential again: --key-stdin.',
-    also: { 'url <address>: A new base URL.': 'entry.baseUrl' },
-    without: ['note'],
-  },
-  'DELETE /vendors/{name}': {
-    usage: 'vendors remove <vendor>: Removes a vendor with all routes to it.',
-    about: 'Models that no other vendor serves are named first, and are removed with it only with --force.',
-    without: ['note'],
-  },
   'GET /catalog/versions': {
     usage: 'catalog versions: Lists all versions, newest first.',
     columns: 'version, SINCE=appliedAt, BY=actor, note',

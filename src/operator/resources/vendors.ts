@@ -19,6 +19,8 @@ import { fingerprintOf } from '../../kernel/secret.ts'
 import { page } from '../../kernel/view.ts'
 import type { World } from '../../kernel/world.ts'
 import type { ByokFee } from '../../meter/price.ts'
+import { readVendorErrors } from '../../reports/figures.ts'
+import { vendorError } from '../../reports/views.ts'
 import type { VendorChecks } from '../../routing/checks.ts'
 import type { CredentialHealth } from '../../routing/credential-state.ts'
 import { targetOf } from '../../routing/route.ts'
@@ -41,6 +43,8 @@ import {
   vendorView,
 } from '../views.ts'
 import { mayAllGo } from './credential-moves.ts'
+
+const HOUR_MS = 3_600_000
 
 export interface VendorDeps extends VendorCredentialDeps {
   readonly database: Database
@@ -153,6 +157,15 @@ export function vendorResources(deps: VendorDeps): Resource[] {
         await putSetting(database, TEST_OF + name, JSON.stringify(kept))
         return result
       },
+    }),
+    resource('GET /vendors/{name}/errors', 'vendors:read', {
+      title: 'List the latest errors of a vendor',
+      query: z.strictObject({ hours: z.coerce.number().int().min(1).max(168).default(24) }),
+      answer: page(vendorError),
+      run: async ({ params: { name }, query }) => ({
+        items: await readVendorErrors(database, name, deps.world.nowMs() - query.hours * HOUR_MS),
+        next: null,
+      }),
     }),
     resource('PUT /vendors/{name}/credential', 'vendor-credentials:write', {
       title: 'Store the credential of a vendor',

@@ -72,9 +72,11 @@ function OneVendor({ vendor, catalog }: { vendor: Vendor; catalog: Catalog }) {
               Add models
             </LinkButton>
           )}
-          <Button right="vendors:write" icon="trash" busy={checking.busy} onClick={() => checking.go()}>
-            Remove
-          </Button>
+          {canConnect ? (
+            <Button right="vendors:write" icon="trash" busy={checking.busy} onClick={() => checking.go()}>
+              Remove
+            </Button>
+          ) : null}
         </>
       }
     >
@@ -102,7 +104,7 @@ function OneVendor({ vendor, catalog }: { vendor: Vendor; catalog: Catalog }) {
       <ModelsCard vendor={vendor} catalog={catalog} />
       <BridgeCard name={name} catalog={catalog} />
       <CredentialsCard vendor={vendor} />
-      <VendorSettings key={catalog.version} name={name} catalog={catalog} />
+      {canConnect ? <VendorSettings key={catalog.version} name={name} catalog={catalog} /> : null}
       {removing ? (
         <Removal name={name} check={removing} catalog={catalog} onClose={() => setRemoving(undefined)} />
       ) : null}

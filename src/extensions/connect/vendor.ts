@@ -1,41 +1,28 @@
-// One vendor: changing, renaming and removing it, and the errors of its calls.
+// One vendor: changing, renaming and removing it.
 
 import * as z from 'zod'
 import { type CatalogInput, catalogName, credentialsOf } from '../../catalog/document.ts'
 import type { CatalogStore } from '../../catalog/store.ts'
-import {
-  addressesOf,
-  namedBy,
-  originOf,
-  originsOf,
-  withoutVendor,
-  withVendorChanged,
-} from '../../catalog/vendor-edit.ts'
+import { addressesOf, namedBy, originOf, originsOf } from '../../catalog/vendor-edit.ts'
 import { appliedView, vendorCheckView } from '../../catalog/views.ts'
 import type { By } from '../../database/audit.ts'
 import { type Database, type Queryable, sql } from '../../database/database.ts'
+import type { JobEngine } from '../../jobs/engine.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
-import { page } from '../../kernel/view.ts'
-import type { World } from '../../kernel/world.ts'
 import { TEXT_PROTOCOLS } from '../../meter/kind.ts'
-import { readVendorErrors } from '../../reports/figures.ts'
+import { dryRun, isDryRun, type Resource, requireRight, resource, secret, text } from '../../operator/resource.ts'
+import { checkedAddress, isFreeToGo, mayGoTo } from '../../operator/resources/credential-moves.ts'
 import { renameUnbilled } from '../../reports/unbilled.ts'
-import { vendorError } from '../../reports/views.ts'
 import { renameVendorHours } from '../../routing/vendor-hours.ts'
 import type { Credentials } from '../../upstream/credentials/credentials.ts'
-import { dryRun, isDryRun, type Resource, requireRight, resource, secret, text } from '../resource.ts'
-import { checkedAddress, isFreeToGo, mayGoTo } from './credential-moves.ts'
+import { withoutVendor, withVendorChanged } from './vendor-change.ts'
 
-interface VendorEditDeps {
+export interface VendorEditDeps {
   readonly catalog: CatalogStore
   readonly credentials: Credentials
   readonly database: Database
-  readonly world: World
-  /** The number of running jobs that only this credential can poll. */
-  readonly openJobs: (vendor: string, credential: string) => Promise<number>
+  readonly jobs: Pick<JobEngine, 'jobs'>
 }
-
-const HOUR_MS = 3_600_000
 
 const change = z.strictObject({
   name: catalogName.optional().describe('A new name. Routes, figures and stored responses follow.'),
@@ -56,7 +43,7 @@ const change = z.strictObject({
 type Change = z.output<typeof change>
 
 export function vendorEditResources(deps: VendorEditDeps): Resource[] {
-  const { catalog, credentials, database, world } = deps
+  const { catalog, credentials, database } = deps
   return [
     resource('PATCH /vendors/{name}', 'vendors:write', {
       title: 'Change a vendor',
@@ -88,15 +75,6 @@ export function vendorEditResources(deps: VendorEditDeps): Resource[] {
         }
         return removeVendor(name, { force: query.force === 'true', note: query.note }, by, deps)
       },
-    }),
-    resource('GET /vendors/{name}/errors', 'vendors:read', {
-      title: 'List the latest errors of a vendor',
-      query: z.strictObject({ hours: z.coerce.number().int().min(1).max(168).default(24) }),
-      answer: page(vendorError),
-      run: async ({ params: { name }, query }) => ({
-        items: await readVendorErrors(database, name, world.nowMs() - query.hours * HOUR_MS),
-        next: null,
-      }),
     }),
   ]
 }
@@ -222,7 +200,7 @@ async function removeVendor(
   name: string,
   { force, note }: { force: boolean; note: string },
   by: By,
-  { catalog, credentials, openJobs }: VendorEditDeps,
+  { catalog, credentials, jobs: { jobs } }: VendorEditDeps,
 ) {
   const vendor = catalog.current.document.vendors[name]
   const applied = await catalog.amend(
@@ -242,7 +220,7 @@ async function removeVendor(
   const isElsewhere = (one: string) =>
     Object.values(vendors).some((other) => credentialsOf(other).some((named) => named.name === one))
   for (const { name: one } of vendor ? credentialsOf(vendor) : [])
-    if (credentials.source(one) === 'stored' && !isElsewhere(one) && (await openJobs(name, one)) === 0)
+    if (credentials.source(one) === 'stored' && !isElsewhere(one) && (await jobs.openAt(name, one)) === 0)
       await credentials.remove(one, by)
   return applied
 }

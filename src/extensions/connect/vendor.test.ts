@@ -1,12 +1,13 @@
 // A vendor is changed, renamed and taken out of the catalog while calls go on, and says why calls failed there.
-import type { CatalogInput } from '../src/catalog/document.ts'
-import type { Applied, VendorCheckView } from '../src/catalog/views.ts'
-import type { UnbilledRow } from '../src/extensions/finance/margins/views.ts'
-import { idAtTime } from '../src/kernel/world.ts'
-import type { VendorError } from '../src/reports/views.ts'
-import type { VendorHistory } from '../src/routing/views.ts'
-import { testGateway } from './gateway.ts'
-import { assert, listen, pluck, started, test } from './kit.ts'
+
+import { testGateway } from '../../../test/gateway.ts'
+import { assert, listen, pluck, started, test } from '../../../test/kit.ts'
+import type { CatalogInput } from '../../catalog/document.ts'
+import type { Applied, VendorCheckView } from '../../catalog/views.ts'
+import { idAtTime } from '../../kernel/world.ts'
+import type { VendorError } from '../../reports/views.ts'
+import type { VendorHistory } from '../../routing/views.ts'
+import type { UnbilledRow } from '../finance/margins/views.ts'
 
 const heard: string[] = []
 const server = started(() =>
