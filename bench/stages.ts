@@ -122,7 +122,6 @@ function setUp(upstreamPort: number) {
   const watch = createStreamWatch(world)
   const none = async () => 0
   const metrics = createMetrics({
-    genAi: false,
     vendors: () => [],
     probes: () => [],
     running: () => 0,

@@ -43,6 +43,7 @@ import { openS3 } from './extensions/s3/open.ts'
 import { sales } from './extensions/sales/extension.ts'
 import { shadow } from './extensions/shadow/extension.ts'
 import { sockets } from './extensions/sockets/extension.ts'
+import { tracing } from './extensions/tracing/extension.ts'
 import { warehouse } from './extensions/warehouse/extension.ts'
 import { type Branding, openBranding } from './identity/branding/branding.ts'
 import type { LeavingDeps } from './identity/leaving.ts'
@@ -141,6 +142,7 @@ export const EXTENSIONS = [
   sales,
   shadow,
   sockets,
+  tracing,
   warehouse,
 ] as const satisfies readonly Extension<never, never>[]
 /** Those of the core and of all extensions. */
@@ -484,8 +486,7 @@ async function openStore(options: GatewayOptions) {
   })
   const byokKeys = await openByokKeys({ database, changes, world, audit, secrets })
   const branding = await openBranding({ database, changes, audit })
-  const upstream = createUpstream({ world })
-  const metadata = createUpstream({ world, metadata: true })
+  const [upstream, metadata] = [createUpstream({ world }), createUpstream({ world, metadata: true })]
   const workload = workloadOf(config, metadata)
   const logins = on.find((one) => one.logins)?.logins?.({ world, upstream, database, secrets, workload }) ?? NO_LOGINS
   const guard = createOutboundGuard(world, config)
@@ -510,6 +511,7 @@ async function openStore(options: GatewayOptions) {
     ...kept,
     guard,
     openChecks: on.find((one) => one.checks)?.checks,
+    openTracer: on.find((one) => one.tracer)?.tracer,
   }
 }
 

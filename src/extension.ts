@@ -4,10 +4,12 @@
 import type { CallerRules } from './api/api.ts'
 import type { EndpointSpec } from './catalog/endpoint.ts'
 import type { CatalogSection } from './catalog/section.ts'
+import type { Config } from './config.ts'
 import type { Database, Queryable } from './database/database.ts'
 import type { LeavingDeps } from './identity/leaving.ts'
 import type { Proof } from './identity/sessions.ts'
 import type { Offered, SecurityView } from './identity/views.ts'
+import type { Log } from './kernel/log.ts'
 import type { Secrets } from './kernel/secret.ts'
 import type { World } from './kernel/world.ts'
 import type { Ledger } from './ledger/ledger.ts'
@@ -16,6 +18,8 @@ import type { PathHooks } from './pipeline/hooks.ts'
 import type { CallStore } from './reports/dialect.ts'
 import type { CheckDeps, VendorChecks } from './routing/checks.ts'
 import type { Incident } from './telemetry/incidents.ts'
+import type { Metrics } from './telemetry/metrics.ts'
+import type { Tracer } from './telemetry/monitor.ts'
 import type { Upstream } from './upstream/call.ts'
 import type { Logins, Workload } from './upstream/login.ts'
 
@@ -44,6 +48,14 @@ interface LoginParts {
   readonly workload: Workload
 }
 
+interface TracerParts {
+  readonly config: Config
+  readonly world: World
+  readonly upstream: Upstream
+  readonly log: Log
+  readonly registry: Metrics['registry']
+}
+
 export interface Extension<Core, Place, Own = object> {
   readonly name: string
   readonly catalog?: CatalogSection | undefined
@@ -52,6 +64,7 @@ export interface Extension<Core, Place, Own = object> {
   readonly verify: readonly AccountRule[]
   readonly logins: ((of: LoginParts) => Logins) | undefined
   readonly checks: ((of: CheckDeps) => VendorChecks) | undefined
+  readonly tracer: ((of: TracerParts) => Tracer | undefined) | undefined
   /** The endpoints that it adds to the public API. */
   readonly entries: readonly EndpointSpec[]
   /** Addresses that take WebSockets, and nothing else. */
@@ -103,6 +116,8 @@ interface Parts<Core, Own, Place> {
   readonly logins?: (of: LoginParts) => Logins
   /** What it finds out about vendors. */
   readonly checks?: (of: CheckDeps) => VendorChecks
+  /** Follows every call; undefined: it is not configured. */
+  readonly tracer?: (of: TracerParts) => Tracer | undefined
   /** Endpoints of the public API, with their ids; `endpoints` mounts them. */
   readonly entries?: readonly EndpointSpec[]
   readonly sockets?: readonly EndpointSpec[]
@@ -133,6 +148,7 @@ export function defineExtension<Core extends object, Own extends object = object
   verify = [],
   logins,
   checks,
+  tracer,
   entries = [],
   sockets = [],
   open,
@@ -161,6 +177,7 @@ export function defineExtension<Core extends object, Own extends object = object
     verify,
     logins,
     checks,
+    tracer,
     entries,
     sockets,
     // To be described, resources are made of nothing: they use their parts only when they run.

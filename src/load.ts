@@ -21,7 +21,6 @@ import { createMonitor, createStreamWatch, type Monitor } from './telemetry/moni
 import { createOverload } from './telemetry/overload.ts'
 import { createRefusals } from './telemetry/refusals.ts'
 import { createReports } from './telemetry/reports.ts'
-import { createTracer } from './telemetry/trace.ts'
 import { createByteBudget } from './upstream/budget.ts'
 
 const BODIES_WAITING_MAX = 200
@@ -40,7 +39,6 @@ export function createLoad(
   })
   const [watch, storeWatch] = [createStreamWatch(world), createStoreWatch(database, world)]
   const metrics: Metrics = createMetrics({
-    genAi: config.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined,
     vendors: () => vendors.health(),
     probes: () => checks.prober.found(),
     running: () => monitor.running,
@@ -66,8 +64,8 @@ export function createLoad(
   const calls = () => late.extensions().calls
   const verifier = verifierOf(config, { database, audit, world, log, key: secrets.key('ledger') }, calls)
   const refusals = createRefusals({ database, world, log })
-  const tracer = tracerOf(config, { world, upstream, log })
-  const monitor: Monitor = createMonitor({ world, log, meters: metrics, ...(tracer ? { tracer } : {}) })
+  const tracer = store.openTracer?.({ config, world, upstream, log, registry: metrics.registry })
+  const monitor: Monitor = createMonitor({ world, log, meters: metrics, tracer })
   const processId = newId(world)
   const [margins, unbilled] = [createMargins(database, world), createUnbilled(database, world)]
   const [creditWaitMs, system] = [config.TOLLGATE_CREDIT_WAIT_SECONDS * 1_000, place?.system]
@@ -136,13 +134,6 @@ function createBounds(
   })
   const [bytesMax, mayHold] = [config.TOLLGATE_BYTES_IN_FLIGHT_MAX, createCreditCheck(database, byokKeys)]
   return { overload, budget: createByteBudget({ world, bytesMax, queueMax: BODIES_WAITING_MAX, mayHold }) }
-}
-
-function tracerOf(
-  { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_SERVICE_NAME: serviceName }: Config,
-  deps: Pick<Parameters<typeof createTracer>[0], 'world' | 'upstream' | 'log'>,
-) {
-  return endpoint ? createTracer({ ...deps, endpoint, serviceName }) : undefined
 }
 
 function verifierOf(

@@ -21,8 +21,8 @@ import { sumUsage } from '../ledger/usage-sums.ts'
 import type { Verifier } from '../reports/verify/runs.ts'
 import type { Prober } from '../routing/checks.ts'
 import type { VendorHours } from '../routing/vendor-hours.ts'
+import type { Tracer } from '../telemetry/monitor.ts'
 import type { Refusals } from '../telemetry/refusals.ts'
-import type { Tracer } from '../telemetry/trace.ts'
 import type { SetAside } from './set-aside.ts'
 
 interface Maintained {

@@ -14,8 +14,7 @@ import type { Credits } from '../kernel/credits.ts'
 import type { Ledger, LedgerMeters } from '../ledger/ledger.ts'
 import type { VerificationState } from '../ledger/views.ts'
 import type { Unit } from '../meter/kind.ts'
-import { GEN_AI_METRICS, type GenAiFacts, genAiMeasured } from './gen-ai.ts'
-import type { LiveCall, Meters } from './monitor.ts'
+import type { Meters } from './monitor.ts'
 import { CounterTally, HistogramTally } from './tally.ts'
 
 export interface Metrics extends Meters, LedgerMeters {
@@ -42,8 +41,6 @@ interface VendorAttempt {
 type ShadowOutcome = 'answered' | 'failed' | 'dropped'
 
 interface MetricSources {
-  /** Also by the conventions for generative AI: gen-ai.ts. */
-  readonly genAi: boolean
   readonly vendors: () => ReadonlyArray<{ name: string; breaker: string; inFlight: number }>
   readonly probes: () => ReadonlyArray<{ vendor: string; state: string }>
   readonly running: () => number
@@ -128,7 +125,6 @@ export function createMetrics(sources: MetricSources): Metrics {
   })
   registerReadings(registry, sources)
   registerStoreReadings(registry, sources)
-  const genAi = sources.genAi ? createGenAiMeter(registry) : undefined
   const endpoints = new Map<string, EndpointFigures>()
 
   return {
@@ -139,10 +135,8 @@ export function createMetrics(sources: MetricSources): Metrics {
     ...createMeters(registry, sources),
     impossible: (product) => impossible.add(product, productLabel, 1),
     stage: (name, seconds) => stages.observe(name, stageLabel, seconds),
-    call(call, facts) {
+    call(call, { usage }) {
       const { endpoint, status, outcome, stream, durationMs } = call
-      const { usage } = facts
-      genAi?.(call, facts)
       let own = endpoints.get(endpoint)
       if (!own) {
         own = new EndpointFigures(endpoint, calls, duration)
@@ -155,20 +149,6 @@ export function createMetrics(sources: MetricSources): Metrics {
         if (quantity) units.add(unit, unitLabel, quantity)
       }
     },
-  }
-}
-
-function createGenAiMeter(registry: Registry): (call: LiveCall, facts: GenAiFacts) => void {
-  const tokens = new HistogramTally({ ...GEN_AI_METRICS.tokens, registry })
-  const duration = new HistogramTally({ ...GEN_AI_METRICS.duration, registry })
-  return ({ endpoint, product, durationMs }, facts) => {
-    const measured = genAiMeasured(endpoint, product, facts)
-    if (!measured) return
-    const { labels } = measured
-    const key = Object.values(labels).join(' ')
-    duration.observe(key, () => labels, durationMs / 1000)
-    for (const type of ['input', 'output'] as const)
-      tokens.observe(`${key} ${type}`, () => ({ ...labels, gen_ai_token_type: type }), measured.tokens[type])
   }
 }
 

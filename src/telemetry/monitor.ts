@@ -12,10 +12,9 @@ import { SlotSet } from '../kernel/slot-set.ts'
 import type { World } from '../kernel/world.ts'
 import type { Resolution } from '../ledger/operation.ts'
 import type { AttemptLog, AttemptView, GuardrailReport } from '../ledger/views.ts'
+import type { Usage } from '../meter/usage.ts'
 import type { AttemptRecorder, VendorAttempt } from '../routing/attempt.ts'
-import { type GenAiFacts, genAiAttributes } from './gen-ai.ts'
 import type { RefusedCall } from './refusals.ts'
-import type { TracedStage, Tracer } from './trace.ts'
 
 export interface Seen {
   /** The call's hold was made. */
@@ -33,10 +32,33 @@ export interface Seen {
   answeredBy(product: string): void
   /** A stage of the path has ended now. Each stage begins where the previous one ended. */
   stage(name: Stage): void
-  end(ending: GenAiFacts & { status: number; outcome: string; fault?: Fault }): void
+  end(ending: CallFacts & { status: number; outcome: string; fault?: Fault }): void
 }
 
 type Stage = 'admit' | 'vendor' | 'relay'
+
+/** What a call came to, as far as it is known when it ends. */
+export interface CallFacts {
+  readonly usage?: Usage | undefined
+  readonly charged: Credits
+  readonly vendor?: string | undefined
+  /** The model's name at the vendor. */
+  readonly model?: string | undefined
+  readonly cost?: Credits | undefined
+}
+
+/** Follows every call. Of an extension. */
+export interface Tracer {
+  begin(call: LiveCall, beginning: Beginning): CallTrace
+  flush(): Promise<void>
+}
+
+/** Of one call. Times are those of `world.elapsedMs`. */
+interface CallTrace {
+  stage(name: Stage, startMs: number, endMs: number): void
+  attempt(attempt: VendorAttempt): void
+  end(facts: CallFacts): void
+}
 
 export interface LiveCall {
   readonly id: string
@@ -58,7 +80,7 @@ export interface LiveCall {
 }
 
 export interface Meters {
-  call(call: LiveCall, facts: GenAiFacts): void
+  call(call: LiveCall, facts: CallFacts): void
   stage(name: Stage, seconds: number): void
   impossible(product: string): void
   overrun(vendor: string): void
@@ -106,7 +128,7 @@ interface MonitorOptions {
   readonly world: World
   readonly log: Log
   readonly meters?: Meters
-  readonly tracer?: Tracer
+  readonly tracer?: Tracer | undefined
 }
 
 export function createMonitor(options: MonitorOptions): Monitor {
@@ -189,7 +211,7 @@ class SeenCall implements Seen, AttemptRecorder {
   readonly #beginning: Beginning
   readonly #options: MonitorOptions
   readonly #load: Load
-  readonly #stages: TracedStage[] | undefined
+  readonly #trace: CallTrace | undefined
   #stageMs: number
   #heldMs: number | undefined
   #tried: VendorAttempt[] | undefined
@@ -219,14 +241,9 @@ class SeenCall implements Seen, AttemptRecorder {
     this.#options = options
     this.#load = load
     this.#stageMs = startedMs
-    this.#stages = options.tracer && []
-    this.all = options.tracer !== undefined
+    this.#trace = options.tracer?.begin(this.call, beginning)
+    this.all = this.#trace !== undefined
     load.running += 1
-  }
-
-  /** On the wall clock. */
-  #atMs(elapsedMs: number): number {
-    return this.call.atMs + (elapsedMs - this.#beginning.startedMs)
   }
 
   get held(): boolean {
@@ -235,7 +252,7 @@ class SeenCall implements Seen, AttemptRecorder {
 
   add(attempt: VendorAttempt): void {
     // The trace already has the attempt of an answer that broke off.
-    if (attempt.stop !== 'interrupted') this.#trace(attempt)
+    if (attempt.stop !== 'interrupted') this.#trace?.attempt(attempt)
     // A first attempt that succeeds is not recorded.
     if (this.#tried === undefined && attempt.fault === undefined) return
     this.#tried ??= []
@@ -282,21 +299,10 @@ class SeenCall implements Seen, AttemptRecorder {
     }
   }
 
-  #trace({ vendor, startMs, endMs, status, fault }: VendorAttempt): void {
-    if (!this.#stages) return
-    const attributes = {
-      'tollgate.vendor': vendor,
-      ...(status === undefined ? {} : { 'http.response.status_code': status }),
-      ...(fault === undefined ? {} : { 'error.type': fault.kind }),
-    }
-    const span = { name: `attempt ${vendor}`, startMs: this.#atMs(startMs), endMs: this.#atMs(endMs) }
-    this.#stages.push({ ...span, attempt: { failed: fault !== undefined, attributes } })
-  }
-
   stage(name: Stage): void {
     const nowMs = this.#options.world.elapsedMs()
     this.#options.meters?.stage(name, (nowMs - this.#stageMs) / 1000)
-    this.#stages?.push({ name, startMs: this.#atMs(this.#stageMs), endMs: this.#atMs(nowMs) })
+    this.#trace?.stage(name, this.#stageMs, nowMs)
     this.#stageMs = nowMs
     if (name === 'admit') this.#heldMs = nowMs - this.#beginning.startedMs
   }
@@ -316,7 +322,7 @@ class SeenCall implements Seen, AttemptRecorder {
     call.durationMs = Math.round(world.elapsedMs() - startedMs)
     if (fault !== undefined && outcome === 'rejected') this.#load.refused(call)
     meters?.call(call, ending)
-    if (this.#options.tracer) this.#traceCall(this.#options.tracer, ending)
+    this.#trace?.end(ending)
     log.info(
       {
         requestId,
@@ -333,24 +339,6 @@ class SeenCall implements Seen, AttemptRecorder {
       },
       'call',
     )
-  }
-
-  #traceCall(tracer: Tracer, facts: GenAiFacts): void {
-    const { id, atMs, endpoint, durationMs, status, product, outcome } = this.call
-    tracer.record({
-      name: endpoint,
-      traceparent: this.#beginning.callerHeaders.traceparent,
-      startMs: atMs,
-      endMs: atMs + durationMs,
-      status: status ?? 0,
-      attributes: {
-        'tollgate.request_id': id,
-        'tollgate.product': product,
-        'tollgate.outcome': outcome ?? '',
-        ...genAiAttributes(endpoint, product, { ...facts, session: this.#beginning.labels?.session }),
-      },
-      stages: this.#stages ?? [],
-    })
   }
 }
 

@@ -13,7 +13,6 @@ export interface MetricFact {
 export async function listMetrics(): Promise<MetricFact[]> {
   const zero = () => 0
   const { registry } = createMetrics({
-    genAi: true,
     vendors: () => [],
     probes: () => [],
     running: zero,

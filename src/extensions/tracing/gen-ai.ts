@@ -2,10 +2,11 @@
 // and Langfuse, Datadog and Grafana go by them. As of the conventions 1.41, which the JavaScript package 1.45 still has
 // by these names; their home is the repository semantic-conventions-genai now. Prompts and answers are never put into
 // traces; content logging has its own place, rules and retention.
-import type { Credits } from '../kernel/credits.ts'
-import { formatCredits } from '../kernel/credits.ts'
-import { UNIT_NAMES, unitRow } from '../meter/kind.ts'
-import type { Usage } from '../meter/usage.ts'
+import { formatCredits } from '../../kernel/credits.ts'
+import { UNIT_NAMES, unitRow } from '../../meter/kind.ts'
+import type { Metrics } from '../../telemetry/metrics.ts'
+import type { CallFacts, LiveCall } from '../../telemetry/monitor.ts'
+import { HistogramTally } from '../../telemetry/tally.ts'
 
 const GEN_AI = {
   operation: 'gen_ai.operation.name',
@@ -43,14 +44,7 @@ const OPERATIONS: ReadonlyArray<readonly [RegExp, string]> = [
   [/chat|messages|responses/i, 'chat'],
 ]
 
-/** What a call came to, as far as it is known when it ends. */
-export interface GenAiFacts {
-  readonly usage?: Usage | undefined
-  readonly charged: Credits
-  readonly vendor?: string | undefined
-  /** The model's name at the vendor. */
-  readonly model?: string | undefined
-  readonly cost?: Credits | undefined
+interface GenAiFacts extends CallFacts {
   readonly session?: string | undefined
 }
 
@@ -74,7 +68,7 @@ export function genAiAttributes(endpoint: string, product: string, facts: GenAiF
 }
 
 /** The conventions' metrics as Prometheus writes them, with the bounds that the conventions name. */
-export const GEN_AI_METRICS = {
+const GEN_AI_METRICS = {
   tokens: {
     name: 'gen_ai_client_token_usage',
     help: 'Tokens of a call, by operation, vendor, model and type (input, output). Only where traces are sent.',
@@ -92,7 +86,7 @@ export const GEN_AI_METRICS = {
 /**
  * The labels of both metrics, and the tokens; undefined: no vendor answered, or it was no operation of the conventions.
  */
-export function genAiMeasured(endpoint: string, product: string, facts: GenAiFacts) {
+function genAiMeasured(endpoint: string, product: string, facts: CallFacts) {
   const told = genAiAttributes(endpoint, product, facts)
   const { [GEN_AI.operation]: operation, [GEN_AI.provider]: provider } = told
   if (operation === undefined || provider === undefined) return undefined
@@ -103,5 +97,19 @@ export function genAiMeasured(endpoint: string, product: string, facts: GenAiFac
       gen_ai_request_model: product,
     },
     tokens: { input: Number(told[GEN_AI.inputTokens] ?? 0), output: Number(told[GEN_AI.outputTokens] ?? 0) },
+  }
+}
+
+export function createGenAiMeter(registry: Metrics['registry']): (call: LiveCall, facts: CallFacts) => void {
+  const tokens = new HistogramTally({ ...GEN_AI_METRICS.tokens, registry })
+  const duration = new HistogramTally({ ...GEN_AI_METRICS.duration, registry })
+  return ({ endpoint, product, durationMs }, facts) => {
+    const measured = genAiMeasured(endpoint, product, facts)
+    if (!measured) return
+    const { labels } = measured
+    const key = Object.values(labels).join(' ')
+    duration.observe(key, () => labels, durationMs / 1000)
+    for (const type of ['input', 'output'] as const)
+      tokens.observe(`${key} ${type}`, () => ({ ...labels, gen_ai_token_type: type }), measured.tokens[type])
   }
 }

@@ -1,8 +1,8 @@
 // OpenTelemetry traces, if an endpoint is configured: a span per call, per stage and per vendor attempt, sent as
 // OTLP/HTTP in JSON. The caller's `traceparent` is honoured, so that our spans join its trace.
-import type { Log } from '../kernel/log.ts'
-import type { World } from '../kernel/world.ts'
-import type { Upstream } from '../upstream/call.ts'
+import type { Log } from '../../kernel/log.ts'
+import type { World } from '../../kernel/world.ts'
+import type { Upstream } from '../../upstream/call.ts'
 
 export interface TracedStage {
   readonly name: string
@@ -24,7 +24,7 @@ interface TracedCall {
   readonly stages: readonly TracedStage[]
 }
 
-export interface Tracer {
+interface Exporter {
   record(call: TracedCall): void
   flush(): Promise<void>
 }
@@ -44,13 +44,13 @@ function written(attributes: Attributes): object[] {
   }))
 }
 
-export function createTracer(options: {
+export function createExporter(options: {
   world: World
   upstream: Upstream
   endpoint: string
   serviceName: string
   log: Log
-}): Tracer {
+}): Exporter {
   const { world, upstream, log } = options
   const url = `${options.endpoint.replace(/(?<!\/)\/+$/, '')}/v1/traces`
   let queue: object[] = []
@@ -113,6 +113,7 @@ export function createTracer(options: {
           await reply.read(65_536)
           if (reply.status >= 300) throw new Error(`HTTP ${reply.status}`)
         } catch (error) {
+          // What is thrown here is an error.
           log.warn({ why: (error as Error).message, spans: spans.length, dropped }, 'traces could not be sent')
           return
         }
