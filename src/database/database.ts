@@ -6,7 +6,6 @@ import { realWorld } from '../kernel/world.ts'
 import { openPool, type TimedQuery } from './pool.ts'
 
 const INT8 = 20
-const POOL_WAITING_MAX = 1_000
 /**
  * Timeout for repeatable statements that calls wait for: a server that vanished silently delays a call by no more than
  * this.
@@ -129,13 +128,8 @@ export function openDatabase(options: DatabaseOptions): Database {
         observe?.(name?.startsWith('ledger_') ? name : 'other', (realWorld.elapsedMs() - startedMs) / 1000)
       }
     }
-  const query = run(pool.query)
   return {
-    query: ((what, values) => {
-      if (pool.waiting > POOL_WAITING_MAX)
-        throw new Fault('unavailable', { retryAfterSeconds: 1, internal: { why: 'pool is full' } })
-      return query(what, values)
-    }) as Database['query'],
+    query: run(pool.query) as Database['query'],
     async transaction(work, patience = HASTY) {
       const client = await pool.take().catch((error: unknown) => {
         throw asDatabaseFault(error)
@@ -182,7 +176,7 @@ export function openDatabase(options: DatabaseOptions): Database {
         client.release(true)
       }
     },
-    waiting: () => pool.waiting,
+    waiting: pool.waiting,
     measure(by) {
       observe = by
     },

@@ -3,6 +3,7 @@
 // anything else is sent. Session limits are set by the first statement, because poolers reject them as startup options.
 import { Socket } from 'node:net'
 import pg from 'pg'
+import { Fault } from '../kernel/fault.ts'
 import { SlotSet } from '../kernel/slot-set.ts'
 import { splitAddress } from './address.ts'
 
@@ -12,6 +13,7 @@ const KEEP_ALIVE_MS = 5_000
 /** Timeout of a statement that has none of its own. */
 const QUERY_MS_MAX = 30_000
 const LOOK_EVERY_MS = 100
+const WAITING_MAX = 1_000
 
 /**
  * For statements outside of transactions, which set their own limits. The server's keep-alives detect a vanished client
@@ -48,13 +50,13 @@ interface PoolOptions {
 interface Pool {
   /** The caller must release the connection, with the error if there was one. */
   take(): Promise<pg.PoolClient>
-  /** `withinMs` is the timeout; `queryMs` by default. */
+  /** `withinMs` is the timeout; `queryMs` by default. A fault when too many wait for a connection. */
   query(query: pg.QueryConfig, withinMs?: number): Promise<pg.QueryResult>
   /** The timeout for statements on a taken connection. 0: none. */
   readonly queryMs: number
   /** Reports that a statement on a taken connection failed. Returns whether that connection is lost. */
   failed(error: unknown): boolean
-  readonly waiting: number
+  waiting(): number
   close(): Promise<void>
 }
 
@@ -151,15 +153,21 @@ export function openPool(options: PoolOptions): Pool {
   }
 
   function ask(query: pg.QueryConfig, withinMs: number): Promise<pg.QueryResult> {
-    return new Promise((resolve, reject) => {
-      pool.connect((error, client, release) => {
-        if (error || !client) return reject(error)
-        new Answer(waiting, withinMs, { client, release, resolve, reject }).to(query)
-        if (looking) return
-        looking = true
-        setTimeout(look, LOOK_EVERY_MS)
-      })
+    if (pool.waitingCount > WAITING_MAX)
+      throw new Fault('unavailable', { retryAfterSeconds: 1, internal: { why: 'pool is full' } })
+    const { promise, resolve, reject: tell } = Promise.withResolvers<pg.QueryResult>()
+    const reject = (error: unknown) => {
+      failed(error)
+      tell(error)
+    }
+    pool.connect((error, client, release) => {
+      if (error || !client) return reject(error)
+      new Answer(waiting, withinMs, { client, release, resolve, reject }).to(query)
+      if (looking) return
+      looking = true
+      setTimeout(look, LOOK_EVERY_MS)
     })
+    return promise
   }
 
   async function noticing<T>(result: Promise<T>): Promise<T> {
@@ -174,12 +182,10 @@ export function openPool(options: PoolOptions): Pool {
   return {
     take: () => noticing(host ? pool.connect() : whenFound().then(() => pool.connect())),
     query: (query, withinMs = queryMs) =>
-      noticing(host ? ask(query, withinMs) : whenFound().then(() => ask(query, withinMs))),
+      host ? ask(query, withinMs) : noticing(whenFound()).then(() => ask(query, withinMs)),
     queryMs,
     failed,
-    get waiting() {
-      return pool.waitingCount
-    },
+    waiting: () => pool.waitingCount,
     close() {
       closed ??= (finding ?? Promise.resolve()).catch(ignore).then(() => pool.end())
       return closed

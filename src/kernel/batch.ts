@@ -3,7 +3,8 @@
 
 export interface Batch<Op, Result> {
   run(op: Op): Promise<Result>
-  readonly pending: number
+  /** The operations that wait for a flush. */
+  readonly waiting: { readonly length: number }
   /** Resolves when nothing is in flight or waiting. */
   idle(): Promise<void>
 }
@@ -37,51 +38,48 @@ export function createBatch<Op, Result>(options: BatchOptions<Op, Result>): Batc
     return inFlight === 0 || waiting.length >= options.sizeMax
   }
 
-  function schedule(): void {
-    if (scheduled || !isDue()) return
-    scheduled = true
-    // After the current turn of the event loop, so that everything which arrived in it goes along.
-    setImmediate(() => {
-      scheduled = false
-      launch()
-    })
-  }
-
   function launch(): void {
+    scheduled = false
     while (isDue()) void flush(waiting.splice(0, options.sizeMax))
   }
 
   async function flush(group: Waiting<Op, Result>[]): Promise<void> {
     inFlight += 1
     options.observe?.(group.length)
-    let results: ReadonlyArray<Result | Error>
+    let results: ReadonlyArray<Result | Error> | undefined
+    let failure: unknown
     try {
-      results = await options.flush(group.map((entry) => entry.op))
+      const ops: Op[] = []
+      for (const { op } of group) ops.push(op)
+      results = await options.flush(ops)
     } catch (error) {
-      results = group.map(() => error as Error)
+      failure = error
     }
     inFlight -= 1
     // The next flush starts before the answers of this one are handed out, so that the database works meanwhile.
-    launch()
-    group.forEach((entry, index) => {
-      const result = results[index] as Result | Error
-      if (result instanceof Error) entry.reject(result)
-      else entry.resolve(result)
-    })
+    if (waiting.length > 0) launch()
+    for (const [index, { resolve, reject }] of group.entries()) {
+      const result = results ? (results[index] as Result | Error) : failure // There is one for each operation.
+      if (!results || result instanceof Error) reject(result)
+      else resolve(result as Result) // It is no error.
+    }
     if (inFlight > 0 || waiting.length > 0) return
     for (const done of idlers) done()
     idlers = []
   }
 
   return {
-    run: (op) =>
-      new Promise((resolve, reject) => {
-        waiting.push({ op, resolve, reject })
-        schedule()
-      }),
-    get pending() {
-      return waiting.length
+    run(op) {
+      const { promise, resolve, reject } = Promise.withResolvers<Result>()
+      waiting.push({ op, resolve, reject })
+      if (!scheduled && isDue()) {
+        scheduled = true
+        // After the current turn of the event loop, so that everything which arrived in it goes along.
+        setImmediate(launch)
+      }
+      return promise
     },
+    waiting,
     idle: () =>
       inFlight === 0 && waiting.length === 0 ? Promise.resolve() : new Promise((resolve) => idlers.push(resolve)),
   }

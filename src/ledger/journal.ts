@@ -224,9 +224,7 @@ export function createJournal({ database, watch, world, run, posted, log, observ
       }
     },
     /** Those that wait to be written. */
-    get pending() {
-      return writes.pending
-    },
+    unwritten: writes.waiting,
     get unposted() {
       return unposted
     },

@@ -342,7 +342,7 @@ export function createLedger(options: LedgerOptions): Ledger {
     turn: Turn = 'now',
   ): Promise<Reserved | Undecided> {
     const { account } = reservation
-    if (queue.pending + queue.isolated > PENDING_MAX)
+    if (queue.undecided.free + queue.undecided.locked > PENDING_MAX)
       throw new Fault('unavailable', { retryAfterSeconds: 1, internal: { why: 'ledger queue is full' } })
     // Calls that wait for a locked account delay no others. Their number is bounded so that this stays true.
     const of = undecided.get(account)
@@ -525,10 +525,10 @@ export function createLedger(options: LedgerOptions): Ledger {
       else await within(done, forMs, world).catch(() => undefined)
     },
     get pending() {
-      return queue.pending + journal.pending
+      return queue.undecided.free + journal.unwritten.length
     },
     get isolated() {
-      return queue.isolated
+      return queue.undecided.locked
     },
     get waiting() {
       const [sinceMs] = owed.values()

@@ -179,14 +179,8 @@ export function createQueue({ database, watch, world, processId, system, observe
         setImmediate(() => queueUp(line))
       }),
     idle: () => (isIdle() ? Promise.resolve() : new Promise<void>((resolve) => idlers.push(resolve))),
-    /** Operations that are not decided, without the isolated ones. */
-    get pending() {
-      return undecided.free
-    },
-    /** Operations of accounts that another transaction has locked. */
-    get isolated() {
-      return undecided.locked
-    },
+    /** Operations that are not decided; `locked`: of accounts that another transaction has locked. */
+    undecided,
     isIsolated: (account: string) => lines.get(account)?.locked === true,
   }
 }
