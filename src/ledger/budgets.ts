@@ -53,9 +53,11 @@ export function createBudgets({ database }: { readonly database: Pick<Database, 
   }
 
   return {
+    /** Accounts that have budgets. */
+    known: known as ReadonlyMap<string, Known>,
     /** The same call with its budgets. */
     placed(reservation: Reservation): Reservation {
-      const of = known.size === 0 ? undefined : known.get(reservation.account)
+      const of = known.get(reservation.account)
       if (!of) return reservation
       const scopes: string[] = []
       for (const { id, label, value, team } of of.budgets) {

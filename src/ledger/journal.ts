@@ -50,11 +50,6 @@ const GROUP_MAX = 256
 /** Beyond this, posting does not keep up: settlements go into the ledger directly. */
 const UNPOSTED_MAX = 20_000
 
-/** Whether a settlement can be written here: it is covered whole, by a lease that stays. */
-export function isCovered({ charge }: Resolution, cover: Cover, unposted: number): boolean {
-  return cover.staysLeased && charge <= cover.amount && unposted < UNPOSTED_MAX
-}
-
 export function createJournal({ database, watch, world, run, posted, log, observe }: JournalOptions) {
   /** By account, in the order in which they are due. */
   const waiting = new Map<string, Waiting>()
@@ -184,6 +179,9 @@ export function createJournal({ database, watch, world, run, posted, log, observ
   }
 
   return {
+    /** Whether a settlement can be written here: it is covered whole, by a lease that stays. */
+    takes: ({ charge }: Resolution, cover: Cover): boolean =>
+      cover.staysLeased && charge <= cover.amount && unposted < UNPOSTED_MAX,
     /** Durable when this resolves; it fails when that is not certain. */
     async write(op: Journaled): Promise<void> {
       await writes.run(op)
@@ -225,9 +223,6 @@ export function createJournal({ database, watch, world, run, posted, log, observ
     },
     /** Those that wait to be written. */
     unwritten: writes.waiting,
-    get unposted() {
-      return unposted
-    },
   }
 }
 

@@ -22,7 +22,7 @@ interface LeasesOptions {
    */
   readonly report: (inUse: readonly InUse[]) => Promise<ReadonlySet<string>>
   /** Whether all others still believe that this process lives, and calls can be settled. */
-  readonly mayAdmit: () => boolean
+  readonly mayAdmit: (nowMs: number) => boolean
 }
 
 /** The recent demand of a key: sums that halve every `HALF_MS`. */
@@ -132,8 +132,7 @@ export function createLeases({ world, change, report, mayAdmit }: LeasesOptions)
   const rests = new Map<string, number>()
   const changes = new Set<Promise<unknown>>()
 
-  function paceOf(name: string, want: Credits): Pace {
-    const nowMs = world.elapsedMs()
+  function paceOf(name: string, want: Credits, nowMs: number): Pace {
     let pace = paces.get(name)
     if (!pace) {
       if (paces.size >= PACES_MAX) paces.clear()
@@ -149,14 +148,19 @@ export function createLeases({ world, change, report, mayAdmit }: LeasesOptions)
   }
 
   function admit(reservation: Reservation): Reserved | undefined {
-    if (reservation.idempotency || reservation.job || reservation.isApart || !mayAdmit()) return undefined
+    if (reservation.idempotency || reservation.job || reservation.isApart) return undefined
+    const nowMs = world.elapsedMs()
+    if (!mayAdmit(nowMs)) return undefined
     const name = leaseNameOf(reservation)
-    const pace = paceOf(name, reservation.want)
+    const pace = paceOf(name, reservation.want, nowMs)
     const lease = current.get(name)
     if (lease) {
       const amount = shareOf(lease, reservation)
       pace.got = amount
-      if (isEnough(lease, amount, reservation.tokens)) return take(lease, amount, reservation)
+      const { fresh, window } = lease
+      // Nothing is leased yet by a fresh one, and a call that costs nothing would not be counted by limits.
+      if (!fresh && freeOf(lease) >= amount && (!window || isAllowed(window, reservation.tokens)))
+        return take(lease, amount, reservation)
     }
     if (pace.calls >= CALLS_MIN && !isResting(reservation.account) && (lease || !isCrowded(reservation)))
       grow(lease ?? made(reservation, pace), reservation)
@@ -181,12 +185,6 @@ export function createLeases({ world, change, report, mayAdmit }: LeasesOptions)
     if (world.elapsedMs() < untilMs) return true
     rests.delete(account)
     return false
-  }
-
-  function isEnough(lease: Lease, amount: Credits, tokens: number): boolean {
-    // Nothing is leased yet, and a call that costs nothing would not be counted by limits.
-    if (lease.fresh || freeOf(lease) < amount) return false
-    return !lease.window || isAllowed(lease.window, tokens)
   }
 
   function isAllowed(window: Window, tokens: number): boolean {

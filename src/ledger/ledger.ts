@@ -9,7 +9,7 @@ import { isTestAccount } from '../kernel/test-account.ts'
 import { NEVER, sleep } from '../kernel/timers.ts'
 import { newId, type World } from '../kernel/world.ts'
 import { createBudgets } from './budgets.ts'
-import { createJournal, isCovered } from './journal.ts'
+import { createJournal } from './journal.ts'
 import { createLeases } from './leases.ts'
 import { createLines, isCrowded } from './line.ts'
 import { createLiveness, type Forgotten } from './liveness.ts'
@@ -164,7 +164,12 @@ export function createLedger(options: LedgerOptions): Ledger {
   const around = { database, watch: createWriteWatch(world), world, processId }
   const [budgets, system] = [createBudgets({ database }), options.system ?? createSystem(around)]
   const lines = createLines({ world, waitMs, look: (accounts) => database.query(AVAILABLE, [accounts]) })
-  const queue = createQueue({ ...around, observe: meters?.batch, system: () => system.version, freed: lines.freed })
+  const queue = createQueue({
+    ...around,
+    observe: meters?.batch,
+    system: () => system.limits.version,
+    freed: lines.freed,
+  })
   /** Work that goes on after its call has ended; `idle` waits for it. */
   const background = new SlotSet<Promise<unknown>>()
   /** Calls that have a hold of their own, from the moment they ask for it, with their budgets. */
@@ -210,7 +215,8 @@ export function createLedger(options: LedgerOptions): Ledger {
   })
   const leases = createLeases({
     world,
-    mayAdmit: () => options.leases !== false && liveness.isHeard() && !around.watch.isStuck(),
+    mayAdmit: (nowMs) =>
+      options.leases !== false && nowMs < Math.min(liveness.heard.untilMs, around.watch.stuck.fromMs),
     async report(inUse) {
       const columns = [inUse.map((one) => one.account), inUse.map(({ id }) => id), inUse.map(({ amount }) => amount)]
       const rows = await database.query<{ id: string }>(IN_USE, columns)
@@ -266,17 +272,18 @@ export function createLedger(options: LedgerOptions): Ledger {
   function count(resolution: Resolution, { outcome, paid, hold, loss }: Resolved): void {
     // A release after a settlement gets the amount of that settlement, which is already counted.
     const isCounted = resolution.kind === 'released' && paid > 0n
-    // Counted also when the answer to an earlier try was lost: counting twice is better than never.
-    system.resolved(resolution, isCounted ? 0n : paid)
-    // Also for a job, which this process stopped tracking when it was created.
-    if (system.some) tend()
+    if (system.limits.version !== null || system.tickets.size > 0) {
+      // Counted also when the answer to an earlier try was lost: counting twice is better than never.
+      system.resolved(resolution, isCounted ? 0n : paid)
+      // Also for a job, which this process stopped tracking when it was created.
+      if (system.some) tend()
+    }
     if (outcome === 'already' || isCounted) return
-    const { account } = resolution
     if (resolution.kind === 'settled') meters?.earned?.(resolution, paid)
     // Every way to settle a call passes here. The hold of a late one had expired, so there is nothing to compare with.
     if (outcome !== 'late' && resolution.charge > hold) meters?.aboveHold?.(resolution, { hold, loss })
-    moved(account, 'settled', paid)
-    moved(account, 'released', hold - paid)
+    moved(resolution.account, 'settled', paid)
+    moved(resolution.account, 'released', hold - paid)
   }
 
   /** Until it is written; afterwards the hold, or its part of a lease, is free. */
@@ -399,12 +406,12 @@ export function createLedger(options: LedgerOptions): Ledger {
   async function reserveWithin(given: Reservation, isUncovered: boolean, turn: Turn): Promise<Reserved> {
     let reservation = given
     for (let asked = 0; asked < LEARNED_MAX; asked++) {
-      const before = system.version
+      const before = system.limits.version
       const admitted = await system.admit(reservation)
       if (admitted?.outcome === 'limited') return admitted
       if (admitted) tend()
       // A call that was not counted must not be treated as counted if this process has learned of limits meanwhile.
-      const version = admitted ? system.version : before
+      const version = admitted ? system.limits.version : before
       const most = admitted?.most ?? null
       let reserved: Reserved | Undecided | undefined
       try {
@@ -436,9 +443,9 @@ export function createLedger(options: LedgerOptions): Ledger {
     system,
     async reserve(asked, signal) {
       const waits = waitMs > 0 ? signal : undefined
-      const reservation = budgets.placed(asked)
-      const isFree = system.version === null
-      const isBehind = waits !== undefined && lines.has(reservation.account)
+      const reservation = budgets.known.has(asked.account) ? budgets.placed(asked) : asked
+      const isFree = system.limits.version === null
+      const isBehind = waits !== undefined && lines.waiting.has(reservation.account)
       const covered = isFree && !isBehind ? leases.admit(reservation) : undefined
       const first =
         covered ?? (isBehind ? undefined : await reserveWithin(reservation, isFree, waits ? 'first' : 'now'))
@@ -452,7 +459,7 @@ export function createLedger(options: LedgerOptions): Ledger {
       // It counts for the budgets by which it is held.
       const reservation = { ...asked, scopes: open.get(asked.id) }
       for (let asked = 0; asked < LEARNED_MAX; asked++) {
-        const reserved = await holdInTime(reservation, system.version)
+        const reserved = await holdInTime(reservation, system.limits.version)
         if (reserved.outcome === 'no_slice') await system.learn()
         else if (reserved.outcome !== 'stale') {
           // A call that does not become a job has been counted too; its release returns the rest.
@@ -465,13 +472,14 @@ export function createLedger(options: LedgerOptions): Ledger {
     async resolve(asked) {
       const { id, charge, kind } = asked
       if (owed.has(id)) return { outcome: 'already', paid: 0n, loss: 0n, hold: 0n }
-      owed.set(id, world.elapsedMs())
+      const nowMs = world.elapsedMs()
+      owed.set(id, nowMs)
       const cover = leases.coverOf(id)
       const scopes = open.get(id)
       const resolution = scopes === undefined ? asked : { ...asked, scopes }
       // Without a recent heartbeat this process may have lost its leases, so it waits for the outcome before it states
       // a price.
-      if (!cover || !liveness.isHeard() || !isCovered(resolution, cover, journal.unposted))
+      if (!cover || nowMs >= liveness.heard.untilMs || !journal.takes(resolution, cover))
         return resolveDirectly(resolution, cover)
       try {
         await journal.write({ kind: 'resolve', value: resolution, cover })

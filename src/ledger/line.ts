@@ -134,8 +134,8 @@ export function createLines({ world, waitMs, look }: LinesOptions) {
   }
 
   return {
-    /** Calls of the account wait: a new one waits behind them. */
-    has: (account: string) => lines.size > 0 && lines.has(account),
+    /** By account: a new call waits behind those of its account that wait. */
+    waiting: lines as ReadonlyMap<string, Line>,
     /** Rejects with CLIENT_CLOSED when the caller leaves. */
     async wait(account: string, { attempt, signal }: WaitingCall, told?: Short): Promise<Reserved> {
       if (signal.aborted) throw CLIENT_CLOSED

@@ -50,6 +50,8 @@ const EVER_SECONDS = -86_400
 export function createLiveness({ database, watch, world, processId, ...options }: LivenessOptions) {
   const { graceMs, expire, unposted, presumedDead, found } = options
   let heardMs = Number.NEGATIVE_INFINITY
+  /** Until then, on the clock for durations, all other processes still consider this process alive. */
+  const heard = { untilMs: Number.NEGATIVE_INFINITY }
   let judgeFromMs = Number.NEGATIVE_INFINITY
   /** By how much the database's clock is ahead of ours. */
   let aheadMs: number | undefined
@@ -58,8 +60,7 @@ export function createLiveness({ database, watch, world, processId, ...options }
   let server: string | undefined
 
   return {
-    /** Whether all other processes still consider this process alive. */
-    isHeard: () => world.elapsedMs() - heardMs < HEARD_MS,
+    heard: heard as { readonly untilMs: number },
     /** Whether there are other processes, as far as is known. */
     hasOthers: () => others,
     async sweep(): Promise<number> {
@@ -74,6 +75,7 @@ export function createLiveness({ database, watch, world, processId, ...options }
       if (nowMs - heardMs > CUT_OFF_MS || jumped) judgeFromMs = nowMs + graceMs
       if (nowMs - heardMs >= HEARD_MS) presumedDead()
       heardMs = sentMs
+      heard.untilMs = sentMs + HEARD_MS
       others = beat?.others ?? false
       if (beat?.unposted) await unposted()
       const isNew = beat?.server !== server

@@ -271,19 +271,16 @@ export function journalRow(one: Resolution, cover?: Cover): JournalRow {
 
 /** Amounts as whole numbers, of any size. */
 export function toJson(value: unknown): string {
-  const text = textOf(value)
+  let text: string
+  try {
+    text = JSON.stringify(value)
+  } catch {
+    // There is an amount in it. Looking for one in every member costs four times as much.
+    text = JSON.stringify(value, digits)
+  }
   // What a vendor or caller wrote may be half a character, or one that no text in the database can hold. Money must not
   // depend on it.
   return /\\u(?:0000|d[89a-f])/.test(text) ? JSON.stringify(value, storable) : text
-}
-
-function textOf(value: unknown): string {
-  try {
-    return JSON.stringify(value)
-  } catch {
-    // There is an amount in it. Looking for one in every member costs four times as much.
-    return JSON.stringify(value, digits)
-  }
 }
 
 function digits(_: string, value: unknown): unknown {

@@ -50,7 +50,7 @@ const BUSY = { limit: 'requestsPerMinute', unit: 'requests', span: 'minute', max
 export type System = ReturnType<typeof createSystem>
 
 export function createSystem({ database, world, processId }: Omit<Around, 'watch'>) {
-  let version: string | null = null
+  const limits: { version: string | null } = { version: null }
   const tickets = new Map<string, Ticket>()
   /** What is free of the slice; undefined where it is not limited. */
   let credits: Credits | undefined
@@ -128,7 +128,7 @@ export function createSystem({ database, world, processId }: Omit<Around, 'watch
     }
     isSure = true
     said = told
-    version = answer.version ?? null
+    limits.version = answer.version ?? null
     refused = answer.refused
     // Calls that have ended meanwhile left what they did not spend.
     const freed = has.credits - heldNow() - (spent - told) - (jobs.credits - jobsBefore.credits)
@@ -155,7 +155,7 @@ export function createSystem({ database, world, processId }: Omit<Around, 'watch
 
   function take(reservation: Reservation): Admitted | undefined {
     const { id, want, floor, most = want } = reservation
-    if (version === null) return { outcome: 'admitted', most: null }
+    if (limits.version === null) return { outcome: 'admitted', most: null }
     if (world.elapsedMs() - fromMs >= (isLimitedByMinute() ? SLICE_MS : SLICE_MAX_MS)) return undefined
     if ((requests ?? 1) < 1 || (tokens ?? reservation.tokens) < reservation.tokens || (calls ?? 1) < 1) return undefined
     if (credits !== undefined && credits < floor) return undefined
@@ -184,15 +184,15 @@ export function createSystem({ database, world, processId }: Omit<Around, 'watch
 
   return {
     /** The limits that this process goes by; null where there are none. */
-    get version() {
-      return version
-    },
+    limits: limits as { readonly version: string | null },
+    /** The calls that were admitted, and have not ended. */
+    tickets: tickets as ReadonlyMap<string, Ticket>,
     /**
      * Counts a call. Undefined: the gateway does not limit it; else what it may hold at most, null where that is not
      * limited, or why it is refused.
      */
     admit(reservation: Reservation): Promise<Admitted> | undefined {
-      if (version === null || isTestAccount(reservation.account)) return undefined
+      if (limits.version === null || isTestAccount(reservation.account)) return undefined
       const taken = take(reservation)
       return taken ? Promise.resolve(taken) : takeOrWait(reservation)
     },
@@ -213,11 +213,12 @@ export function createSystem({ database, world, processId }: Omit<Around, 'watch
       jobs.credits += ticket.held
       jobs.calls += 1
     },
+    /** Changes nothing while there are neither limits nor `tickets`. */
     resolved({ id, account, inputTokens, outputTokens }: Resolution, paid: Credits): void {
       // Also if the limits were removed meanwhile: the ticket must not count for limits that are set later.
       const ticket = tickets.get(id)
       tickets.delete(id)
-      if (version === null || isTestAccount(account)) return
+      if (limits.version === null || isTestAccount(account)) return
       spent += paid
       if (!ticket) return
       if (credits !== undefined) credits += ticket.held - paid
@@ -241,7 +242,7 @@ export function createSystem({ database, world, processId }: Omit<Around, 'watch
       const isAsked = isQuiet || spent !== said || !isSure || now?.recalled
       // A process that admits calls by leases alone learns of changed limits here. The process that changed them sends
       // no message.
-      if (now?.version !== version || (isAsked && hasSome())) await joined('ask', () => ask(undefined, false))
+      if (now?.version !== limits.version || (isAsked && hasSome())) await joined('ask', () => ask(undefined, false))
     },
     /** Says what was spent, and gives back what no call needs: nobody looks after it any more. */
     async giveBack() {

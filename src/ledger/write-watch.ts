@@ -23,29 +23,37 @@ interface WriteWatch {
   /** Watches a write, and answers as it does. */
   <T>(write: Promise<T>): Promise<T>
   trouble(): WriteTrouble | undefined
-  /** No call may begin that a lease covers: it could not be settled, and its caller would wait for that. */
-  isStuck(): boolean
+  /**
+   * After that moment no call may begin that a lease covers: it could not be settled, and its caller would wait for
+   * that.
+   */
+  readonly stuck: { readonly fromMs: number }
 }
 
 const STUCK_MS = 2_000
 
 export function createWriteWatch(world: World): WriteWatch {
   let failing: (Omit<WriteTrouble, 'forMs'> & { readonly sinceMs: number }) | undefined
+  const stuck = { fromMs: Number.POSITIVE_INFINITY }
   function succeeded(): void {
     failing = undefined
+    stuck.fromMs = Number.POSITIVE_INFINITY
   }
   function failed(error: unknown): void {
     // Data that is refused was answered by a server that works. A lock is one account's, and says nothing about the
     // others.
     if (isRefused(error)) succeeded()
-    else if (!isLockWait(error)) failing = { sinceMs: world.elapsedMs(), ...failing, ...serverErrorOf(error) }
+    else if (!isLockWait(error)) {
+      failing = { sinceMs: world.elapsedMs(), ...failing, ...serverErrorOf(error) }
+      stuck.fromMs = failing.sinceMs + STUCK_MS
+    }
   }
   const watch = <T>(write: Promise<T>): Promise<T> => {
     write.then(succeeded, failed)
     return write
   }
   return Object.assign(watch, {
-    isStuck: () => failing !== undefined && world.elapsedMs() - failing.sinceMs > STUCK_MS,
+    stuck,
     trouble() {
       if (!failing) return undefined
       const { sinceMs, code, message } = failing
