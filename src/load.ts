@@ -33,10 +33,6 @@ export function createLoad(
 ) {
   const { database, secrets, changes, audit, byokKeys, upstream, logins, metadata } = store
   const vendorHours = createVendorHours(database, world)
-  const vendors = createVendors(world, (attempt) => {
-    vendorHours.count(attempt)
-    metrics.vendorAttempt(attempt)
-  })
   const [watch, storeWatch] = [createStreamWatch(world), createStoreWatch(database, world)]
   const metrics: Metrics = createMetrics({
     vendors: () => vendors.health(),
@@ -60,6 +56,7 @@ export function createLoad(
     holds: async () => Number((await database.query<{ count: bigint }>(HOLDS))[0]?.count ?? 0n),
     verified: () => verifier.state(),
   })
+  const vendors: Vendors = createVendors(world, [vendorHours.count, metrics.vendorAttempt])
   database.measure(metrics.statement)
   const calls = () => late.extensions().calls
   const verifier = verifierOf(config, { database, audit, world, log, key: secrets.key('ledger') }, calls)
@@ -126,12 +123,7 @@ function createBounds(
     readonly ledger: Ledger
   },
 ) {
-  const overload = createOverload({
-    world,
-    lagMsMax: config.TOLLGATE_OVERLOAD_LAG_MS,
-    running: () => monitor.running,
-    waiting: () => ledger.pending + database.waiting(),
-  })
+  const overload = createOverload({ world, lagMsMax: config.TOLLGATE_OVERLOAD_LAG_MS, monitor, ledger, database })
   const [bytesMax, mayHold] = [config.TOLLGATE_BYTES_IN_FLIGHT_MAX, createCreditCheck(database, byokKeys)]
   return { overload, budget: createByteBudget({ world, bytesMax, queueMax: BODIES_WAITING_MAX, mayHold }) }
 }

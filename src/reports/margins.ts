@@ -31,7 +31,6 @@ export function createMargins(database: Database, world: World) {
   let last: Counted | undefined
 
   function rowOf(hourMs: number, product: string, route: number): Counted | undefined {
-    if (last?.product === product && last.route === route && last.hourMs === hourMs) return last
     const key = `${hourMs} ${product} ${route}`
     let row = counted.get(key)
     if (!row && counted.size < COUNTED_MAX) {
@@ -57,7 +56,9 @@ export function createMargins(database: Database, world: World) {
     ): void {
       if (isTestAccount(account)) return
       const known = cost !== undefined
-      const row = rowOf(Math.floor(world.nowMs() / HOUR_MS) * HOUR_MS, product, route)
+      const hourMs = Math.floor(world.nowMs() / HOUR_MS) * HOUR_MS
+      const isLast = last?.product === product && last.route === route && last.hourMs === hourMs
+      const row = isLast ? last : rowOf(hourMs, product, route)
       add(row, { calls: 1, charged: paid, costed: known ? paid : 0n, cost: cost ?? 0n })
     },
     /** Writes the counts to the database. */

@@ -125,7 +125,7 @@ interface Verdict extends Refusal {
   readonly vendorError: string | undefined
 }
 
-export async function attempt(
+export function attempt(
   paidRequest: PaidRequest,
   candidates: readonly Candidate[],
   open: AttemptOptions,
@@ -201,9 +201,9 @@ class Turns {
     return this.#triesLeft > 0
   }
 
-  /** Whether there is no other candidate to try before this one. */
+  /** Whether all others have had their turn before this one. */
   isLast(candidate: Candidate): boolean {
-    return this.isAlone || this.#passedOver.has(candidate)
+    return this.#passedOver.has(candidate)
   }
 
   /** Takes nothing from the tries. */
@@ -275,7 +275,7 @@ async function run(
       const reply = await send({ call, exchange, candidate, signal, drains }, facts, deps)
       if (facts.hasBegun) {
         const firstByteMs = answeredBy(candidate, facts, reply.status, deps)
-        return { candidate, exchange, reply, attempts, startMs, firstByteMs, leave: end }
+        return { candidate, exchange, reply, attempts, startMs, firstByteMs, leave: facts.drained ? end : leave }
       }
       const said = await judge(reply, exchange, { paidRequest, target })
       const isStale = reply.status === 401 && target.dropToken?.() === true
@@ -512,8 +512,8 @@ function choose(route: Candidate, turns: Turns, { account }: AttemptOptions, ven
   // The breaker judges only calls with the gateway's credentials. An account's own key must not be able to open or
   // close it.
   if (route.credential === BYOK) return route
-  if (isUntold(route)) return unavailable(route, 'its credential has no value')
-  const failing = turns.isLast(route) ? undefined : vendors.givesWay(route.vendorName, account)
+  if (route.target.secret === undefined && isUntold(route)) return unavailable(route, 'its credential has no value')
+  const failing = turns.isAlone || turns.isLast(route) ? undefined : vendors.givesWay(route.vendorName, account)
   if (failing !== undefined) {
     turns.defer(route)
     return unavailable(route, failing)
@@ -528,9 +528,7 @@ function choose(route: Candidate, turns: Turns, { account }: AttemptOptions, ven
 
 /** A product whose credential has no value is not called: callers must not pay for an unauthenticated answer. */
 const isUntold = ({ target, vendor }: Candidate) =>
-  (target.protocol === 'http-api' || target.bridge !== undefined) &&
-  vendor.credential !== undefined &&
-  target.secret === undefined
+  vendor.credential !== undefined && (target.protocol === 'http-api' || target.bridge !== undefined)
 
 const unavailable = ({ vendorName: vendor }: Candidate, why: string, retryAfterSeconds?: number) =>
   new Fault('upstream_unavailable', { ...given({ retryAfterSeconds }), internal: { vendor, why } })

@@ -53,6 +53,8 @@ class Gate {
 }
 
 export class Breaker {
+  /** Nothing is held against the vendor: all calls are admitted, and a success changes nothing. */
+  isQuiet = true
   /** The accounts that have failed since the last success of any account. */
   readonly #accounts = new Map<string, Gate>()
   readonly #trying = new Set<string>()
@@ -96,6 +98,13 @@ export class Breaker {
     this.#isBelieved = true
     this.#disproved = this.#probed?.failures ?? 0
     if (this.#accounts.size > 0) this.#close()
+    this.#look()
+  }
+
+  #look(): void {
+    this.isQuiet =
+      this.#isBelieved &&
+      this.#accounts.size + this.#trying.size + this.#disproved + (this.#probed?.failures ?? 0) === 0
   }
 
   #close(): void {
@@ -106,6 +115,7 @@ export class Breaker {
 
   failed(account: string, nowMs: number): void {
     const wasTrial = this.#trying.delete(account)
+    this.isQuiet = false
     this.#failedMs = nowMs
     const own = this.#accounts.get(account) ?? new Gate()
     this.#accounts.set(account, own)
@@ -130,6 +140,7 @@ export class Breaker {
   probed(found: Probed | undefined): void {
     this.#probed = found
     if (!found || found.failures < this.#disproved) this.#disproved = 0
+    this.#look()
   }
 
   /**

@@ -24,17 +24,12 @@ const PLACES = 84
 /** Model names come from the catalog, so there are few. The limit bounds memory while the database is down. */
 const COUNTED_MAX = 5_000
 
-const bucketOf = (ms: number) =>
-  Math.min(PLACES - 1, Math.max(0, Math.floor(Math.log(Math.max(1, ms)) / Math.log(RATIO))))
-
 export function createVendorHours(database: Database, world: World) {
   let counted = new Map<string, Counted>()
   /** The last counter used: consecutive calls often go to the same vendor and model. */
   let last: Counted | undefined
 
-  function rowOf(vendor: string, product: string): Counted | undefined {
-    const nowMs = world.nowMs()
-    if (last?.vendor === vendor && last.product === product && nowMs - last.hourMs < HOUR_MS) return last
+  function rowOf(vendor: string, product: string, nowMs: number): Counted | undefined {
     const hourMs = Math.floor(nowMs / HOUR_MS) * HOUR_MS
     const key = `${hourMs} ${vendor} ${product}`
     let row = counted.get(key)
@@ -50,12 +45,15 @@ export function createVendorHours(database: Database, world: World) {
     /** Few rows, which the operator watches. */
     everyMs: 5_000,
     count({ vendor, product, failed, latencyMs }: Asked): void {
-      const row = rowOf(vendor, product)
+      const nowMs = world.nowMs()
+      const isLast = last?.vendor === vendor && last.product === product && nowMs - last.hourMs < HOUR_MS
+      const row = isLast ? last : rowOf(vendor, product, nowMs)
       if (!row) return
       row.requests += 1
       if (failed) row.errors += 1
       if (latencyMs === undefined) return
-      const place = bucketOf(latencyMs)
+      const bucket = Math.floor(Math.log(Math.max(1, latencyMs)) / Math.log(RATIO))
+      const place = Math.min(PLACES - 1, bucket)
       row.latencies[place] = (row.latencies[place] ?? 0) + 1
     },
     /** Adds the counts to the database. */

@@ -42,7 +42,7 @@ export interface Asked {
   readonly product: string
   readonly failed: boolean
   /** Set when the vendor answered. */
-  readonly latencyMs?: number
+  readonly latencyMs?: number | undefined
 }
 
 type Places = Pick<Vendor, 'concurrencyMax' | 'pendingMax'>
@@ -96,7 +96,7 @@ class State {
   readonly leave = () => this.places.give()
 }
 
-export function createVendors(world: World, asked: (one: Asked) => void = () => undefined) {
+export function createVendors(world: World, listeners: readonly ((asked: Asked) => void)[] = []) {
   const states = new Map<string, State>()
 
   function stateOf(name: string): State {
@@ -134,7 +134,7 @@ export function createVendors(world: World, asked: (one: Asked) => void = () => 
 
   /** Records that the vendor did not answer, by its own fault. */
   function failed(name: string, account: string, reason: string, product = ''): void {
-    asked({ vendor: name, product, failed: true })
+    for (const hear of listeners) hear({ vendor: name, product, failed: true })
     const state = stateOf(name)
     state.breaker.failed(account, world.elapsedMs())
     count(state, 1)
@@ -153,7 +153,10 @@ export function createVendors(world: World, asked: (one: Asked) => void = () => 
 
   return {
     /** Whether this account may call the vendor now; false while the breaker is open. */
-    available: (name: string, account: string) => stateOf(name).breaker.admits(account, world.elapsedMs()),
+    available(name: string, account: string): boolean {
+      const { breaker } = stateOf(name)
+      return breaker.isQuiet || breaker.admits(account, world.elapsedMs())
+    },
     /**
      * The reason why calls of this account should avoid the vendor although the breaker admits them: its probes fail.
      */
@@ -206,9 +209,10 @@ export function createVendors(world: World, asked: (one: Asked) => void = () => 
      */
     answered(name: string, account: string, { status, latencyMs, refusal, product = '' }: VendorAnswer) {
       if (refusal?.vendorsFault) return failed(name, account, `HTTP ${status}`, product)
-      asked({ vendor: name, product, failed: false, ...(refusal ? {} : { latencyMs }) })
+      const asked = { vendor: name, product, failed: false, latencyMs: refusal ? undefined : latencyMs }
+      for (const hear of listeners) hear(asked)
       const state = stateOf(name)
-      state.breaker.succeeded(account)
+      if (!state.breaker.isQuiet) state.breaker.succeeded(account)
       count(state, 0)
       state.lastAtMs = world.nowMs()
       // A refusal is quick and says nothing about the latency of an answer.

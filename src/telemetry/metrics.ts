@@ -14,7 +14,7 @@ import type { Credits } from '../kernel/credits.ts'
 import type { Ledger, LedgerMeters } from '../ledger/ledger.ts'
 import type { VerificationState } from '../ledger/views.ts'
 import type { Unit } from '../meter/kind.ts'
-import type { Meters } from './monitor.ts'
+import type { LiveCall, Meters, StageSeconds } from './monitor.ts'
 import { CounterTally, HistogramTally } from './tally.ts'
 
 export interface Metrics extends Meters, LedgerMeters {
@@ -134,16 +134,15 @@ export function createMetrics(sources: MetricSources): Metrics {
     overrun: (vendor) => overruns.add(vendor, vendorLabel, 1),
     ...createMeters(registry, sources),
     impossible: (product) => impossible.add(product, productLabel, 1),
-    stage: (name, seconds) => stages.observe(name, stageLabel, seconds),
-    call(call, { usage }) {
-      const { endpoint, status, outcome, stream, durationMs } = call
+    call(call, { usage }, took) {
+      const { endpoint } = call
       let own = endpoints.get(endpoint)
       if (!own) {
         own = new EndpointFigures(endpoint, calls, duration)
         endpoints.set(endpoint, own)
       }
-      own.count(Math.floor((status ?? 0) / 100), outcome ?? '')
-      own.time(stream, durationMs / 1000)
+      own.add(call)
+      for (const name in took) stages.observe(name, stageLabel, took[name as keyof StageSeconds] ?? 0) // It is by stage.
       for (const unit in usage) {
         const quantity = usage[unit as Unit] // A usage is by unit.
         if (quantity) units.add(unit, unitLabel, quantity)
@@ -268,7 +267,8 @@ class EndpointFigures {
     this.#duration = duration
   }
 
-  count(digit: number, outcome: string): void {
+  add({ status, outcome: ending, stream, durationMs }: LiveCall): void {
+    const [digit, outcome] = [Math.floor((status ?? 0) / 100), ending ?? '']
     let byDigit = this.#counted.get(outcome)
     if (!byDigit) {
       byDigit = []
@@ -276,15 +276,12 @@ class EndpointFigures {
     }
     byDigit[digit] ??= this.#calls.series({ endpoint: this.#endpoint, status: `${digit}xx`, outcome })
     byDigit[digit].value += 1
-  }
-
-  time(stream: boolean, seconds: number): void {
     let timed = this.#timed.get(stream)
     if (!timed) {
       timed = this.#duration.series({ endpoint: this.#endpoint, stream: String(stream) })
       this.#timed.set(stream, timed)
     }
-    timed.observe(seconds)
+    timed.observe(durationMs / 1000)
   }
 }
 

@@ -30,12 +30,14 @@ export interface Seen {
   decided(words: string): void
   /** Of several models that were named, this one answers. */
   answeredBy(product: string): void
-  /** A stage of the path has ended now. Each stage begins where the previous one ended. */
+  /** A stage of the path has ended now. Each stage begins where the previous one ended; all are counted at the end. */
   stage(name: Stage): void
   end(ending: CallFacts & { status: number; outcome: string; fault?: Fault }): void
 }
 
 type Stage = 'admit' | 'vendor' | 'relay'
+/** How long each took that the call came through. */
+export type StageSeconds = { [name in Stage]?: number }
 
 /** What a call came to, as far as it is known when it ends. */
 export interface CallFacts {
@@ -80,8 +82,7 @@ export interface LiveCall {
 }
 
 export interface Meters {
-  call(call: LiveCall, facts: CallFacts): void
-  stage(name: Stage, seconds: number): void
+  call(call: LiveCall, facts: CallFacts, stages: StageSeconds): void
   impossible(product: string): void
   overrun(vendor: string): void
 }
@@ -140,7 +141,7 @@ export function createMonitor(options: MonitorOptions): Monitor {
   const overruns = new Map<string, Overrun>()
   const load: Load = {
     running: 0,
-    refused(call) {
+    rejected(call) {
       refused.note(call)
       const place = ring.indexOf(call)
       if (place < 0) return
@@ -154,27 +155,25 @@ export function createMonitor(options: MonitorOptions): Monitor {
     if (known) Object.assign(known, { calls: known.calls + 1, loss: known.loss + loss, atMs })
     else overruns.set(vendor, { vendor, calls: 1, loss, atMs })
   }
-  function take(): number {
-    const place = free.pop()
-    if (place !== undefined && ring[place] === undefined) return place
-    last = (last + 1) % KEPT
-    return last
-  }
-  return {
-    begin(beginning) {
+  return Object.assign(load, {
+    begin(beginning: Beginning) {
       const seen = new SeenCall(beginning, options, load)
-      ring[take()] = seen.call
+      const place = free.pop()
+      const isFree = place !== undefined && ring[place] === undefined
+      if (!isFree) last = (last + 1) % KEPT
+      ring[isFree ? place : last] = seen.call
       return seen
     },
-    refused({ kind: fault, status }, { requestId: id, ...call }) {
+    refused({ kind: fault, status }: Fault, { requestId: id, ...call }: RefusedCall) {
       const ending = { stream: false, running: false, status, outcome: 'rejected', fault, charged: 0n, durationMs: 0 }
       refused.note({ id, atMs: options.world.nowMs(), ...call, ...ending, calls: 1 })
     },
-    impossible(product, vendor) {
+    impossible(product: string, vendor: string) {
       options.meters?.impossible(product)
       note(vendor, 0n)
     },
-    aboveHold({ id, product, vendor = '', charge, attemptLog }, { hold, loss }) {
+    aboveHold(...[call, { hold, loss }]: Parameters<Monitor['aboveHold']>) {
+      const { id, product, vendor = '', charge, attemptLog } = call
       const amounts = { charge: formatCredits(charge), hold: formatCredits(hold), loss: formatCredits(loss) }
       const why = attemptLog?.aboveHold
       options.log.warn(
@@ -187,10 +186,7 @@ export function createMonitor(options: MonitorOptions): Monitor {
     overruns: () => recentOverruns(overruns, options.world.elapsedMs()),
     live: () =>
       [...ring, ...refused.list()].filter((call) => call !== undefined).sort((one, other) => other.atMs - one.atMs),
-    get running() {
-      return load.running
-    },
-  }
+  })
 }
 
 function recentOverruns(overruns: Map<string, Overrun>, nowMs: number): Overrun[] {
@@ -201,17 +197,19 @@ function recentOverruns(overruns: Map<string, Overrun>, nowMs: number): Overrun[
 /** What a call reports to the monitor. */
 interface Load {
   running: number
-  refused(call: LiveCall): void
+  rejected(call: LiveCall): void
 }
 
 class SeenCall implements Seen, AttemptRecorder {
   readonly call: LiveCall
   readonly all: boolean
+  held = false
   readonly recorder = this
   readonly #beginning: Beginning
   readonly #options: MonitorOptions
   readonly #load: Load
   readonly #trace: CallTrace | undefined
+  readonly #stages: StageSeconds = {}
   #stageMs: number
   #heldMs: number | undefined
   #tried: VendorAttempt[] | undefined
@@ -244,10 +242,6 @@ class SeenCall implements Seen, AttemptRecorder {
     this.#trace = options.tracer?.begin(this.call, beginning)
     this.all = this.#trace !== undefined
     load.running += 1
-  }
-
-  get held(): boolean {
-    return this.#heldMs !== undefined
   }
 
   add(attempt: VendorAttempt): void {
@@ -301,10 +295,12 @@ class SeenCall implements Seen, AttemptRecorder {
 
   stage(name: Stage): void {
     const nowMs = this.#options.world.elapsedMs()
-    this.#options.meters?.stage(name, (nowMs - this.#stageMs) / 1000)
+    this.#stages[name] = (nowMs - this.#stageMs) / 1000
     this.#trace?.stage(name, this.#stageMs, nowMs)
     this.#stageMs = nowMs
-    if (name === 'admit') this.#heldMs = nowMs - this.#beginning.startedMs
+    if (name !== 'admit') return
+    this.held = true
+    this.#heldMs = nowMs - this.#beginning.startedMs
   }
 
   end(ending: Parameters<Seen['end']>[0]): void {
@@ -320,8 +316,8 @@ class SeenCall implements Seen, AttemptRecorder {
     call.fault = fault?.kind ?? null
     call.charged = charged
     call.durationMs = Math.round(world.elapsedMs() - startedMs)
-    if (fault !== undefined && outcome === 'rejected') this.#load.refused(call)
-    meters?.call(call, ending)
+    if (fault !== undefined && outcome === 'rejected') this.#load.rejected(call)
+    meters?.call(call, ending, this.#stages)
     this.#trace?.end(ending)
     log.info(
       {

@@ -43,8 +43,18 @@ const isRefusal = (error: unknown) =>
   error.code === 50001 &&
   error.details.retryAfterSeconds === 1
 
+const calls = (waiting = () => 0, running = () => 0) => ({
+  ledger: { pending: 0 },
+  database: { waiting },
+  monitor: {
+    get running() {
+      return running()
+    },
+  },
+})
+
 test('with room every call goes in at once', () => {
-  const overload = createOverload({ world: makeTime().world, waiting: () => 256, running: () => 0 })
+  const overload = createOverload({ world: makeTime().world, ...calls(() => 256) })
   for (let i = 0; i < 1_000; i++) assert.equal(overload.admit(), undefined)
   assert.equal(overload.shed, 0)
 })
@@ -52,7 +62,7 @@ test('with room every call goes in at once', () => {
 test('without room a call waits: the newest goes in first when there is some, and who has waited three seconds is refused', async () => {
   const time = makeTime()
   let waiting = 1_000
-  const overload = createOverload({ world: time.world, waiting: () => waiting, running: () => 0, waitingMax: 10 })
+  const overload = createOverload({ world: time.world, ...calls(() => waiting), waitingMax: 10 })
   const told: string[] = []
   const call = (name: string) =>
     overload.admit()!.then(
@@ -80,7 +90,7 @@ test('without room a call waits: the newest goes in first when there is some, an
 
 test('a loop that is late once goes on, late twice is overloaded, and is well again with the next look', async () => {
   const time = makeTime()
-  const overload = createOverload({ world: time.world, waiting: () => 0, running: () => 0, lagMsMax: 250 })
+  const overload = createOverload({ world: time.world, ...calls(), lagMsMax: 250 })
   assert.equal(overload.admit(), undefined)
   await time.pass(50, 400)
   assert.equal(overload.admit(), undefined)
@@ -95,7 +105,7 @@ test('a loop that is late once goes on, late twice is overloaded, and is well ag
 test('a process that nobody calls is not woken, and one that is called is watched again', async () => {
   const time = makeTime()
   let running = 0
-  const overload = createOverload({ world: time.world, waiting: () => 0, running: () => running })
+  const overload = createOverload({ world: time.world, ...calls(undefined, () => running) })
   assert.equal(time.timers(), 0)
   assert.equal(overload.admit(), undefined)
   running = 1
@@ -110,7 +120,7 @@ test('a process that nobody calls is not woken, and one that is called is watche
 
 test('a line that is too long refuses at once, and a process that stops refuses all who wait', async () => {
   const time = makeTime()
-  const overload = createOverload({ world: time.world, waiting: () => 5_000, running: () => 0 })
+  const overload = createOverload({ world: time.world, ...calls(() => 5_000) })
   const waiting = Array.from({ length: 5_000 }, () => overload.admit()!)
   assert.throws(() => overload.admit(), isRefusal)
   overload.stop()

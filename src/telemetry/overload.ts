@@ -3,16 +3,20 @@
 // after that. A caller that is rejected at once retries at once, and rejections cost too: at four times the peak with
 // 4,000 callers, immediate rejection left a ninth of the peak for answers, a wait of one second two thirds, a wait of
 // three seconds four fifths.
+import type { Database } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { World } from '../kernel/world.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import type { Monitor } from './monitor.ts'
 
 export type Overload = ReturnType<typeof createOverload>
 
 interface OverloadOptions {
   readonly world: World
-  /** Calls that wait for the ledger or for a connection. */
-  readonly waiting: () => number
-  readonly running: () => number
+  readonly monitor: Pick<Monitor, 'running'>
+  /** Calls wait for it, or for a connection to the database. */
+  readonly ledger: Pick<Ledger, 'pending'>
+  readonly database: Pick<Database, 'waiting'>
   readonly lagMsMax?: number
   readonly waitingMax?: number
   readonly runningMax?: number
@@ -34,7 +38,8 @@ const RETRY_AFTER_SECONDS = 1
 const SPARE_PART = 4
 
 export function createOverload(options: OverloadOptions) {
-  const { world, lagMsMax = 250, waitingMax = 256, runningMax = 20_000 } = options
+  const { world, monitor, ledger, database, lagMsMax = 250, waitingMax = 256, runningMax = 20_000 } = options
+  const waiting = () => ledger.pending + database.waiting()
   const line: InLine[] = []
   let lagMs = 0
   let lastLateMs = 0
@@ -52,15 +57,15 @@ export function createOverload(options: OverloadOptions) {
       lagMs = Math.min(lateMs, lastLateMs)
       lastLateMs = lateMs
       cancel = undefined
-      if (called || options.running() > 0 || lagMs > 0) look()
+      if (called || monitor.running > 0 || lagMs > 0) look()
       called = false
     })
   }
 
   function trouble(): string | undefined {
     if (lagMs > lagMsMax) return 'event loop lag'
-    if (options.waiting() > waitingMax) return 'database wait'
-    if (options.running() > runningMax) return 'calls running'
+    if (waiting() > waitingMax) return 'database wait'
+    if (monitor.running > runningMax) return 'calls running'
     return undefined
   }
 
@@ -76,7 +81,7 @@ export function createOverload(options: OverloadOptions) {
     const why = trouble()
     if (why === undefined) {
       // Newest first: callers of the oldest may be gone already, and in order of arrival every call would be late.
-      for (let room = waitingMax - options.waiting(); room > 0 && line.length > 0; room--) line.pop()!.enter()
+      for (let room = waitingMax - waiting(); room > 0 && line.length > 0; room--) line.pop()!.enter()
     }
     const lateMs = world.elapsedMs() - LINE_MS
     let late = 0
@@ -115,7 +120,7 @@ export function createOverload(options: OverloadOptions) {
     /** Whether there is capacity for background work. It becomes false long before calls are rejected. */
     get spare() {
       const share = (value: number, most: number) => value <= most / SPARE_PART
-      return line.length === 0 && share(lagMs, lagMsMax) && share(options.waiting(), waitingMax)
+      return line.length === 0 && share(lagMs, lagMsMax) && share(waiting(), waitingMax)
     },
     get lagMs() {
       return lagMs
