@@ -189,7 +189,9 @@ function setUp(upstreamPort: number) {
     world,
     pepper: PEPPER,
     unknownPerMinute: 60,
-    changes: { watch() {}, ageMs: () => 0 } as unknown as Parameters<typeof createApiKeys>[0]['changes'],
+    changes: { watch() {}, current: { atMs: Number.POSITIVE_INFINITY } } as unknown as Parameters<
+      typeof createApiKeys
+    >[0]['changes'],
   })
   const pool = new Pool(`http://127.0.0.1:${upstreamPort}`, { pipelining: 1, headersTimeout: 0, bodyTimeout: 0 })
   return { catalog, path, keys, log, pool }
@@ -226,7 +228,7 @@ async function measureInside({ catalog, path, keys, pool }: SetUp) {
   const from = { ip: '127.0.0.1' }
   const principal = await keys.authenticate(headers, from)
   const bytes = Buffer.from(body)
-  const byokKeys = { of: () => undefined }
+  const byokKeys = { of: () => undefined, having: new Set<string>() }
   const deps = {
     world,
     presets: false,
@@ -297,7 +299,7 @@ async function measureInside({ catalog, path, keys, pool }: SetUp) {
 /** What a call costs from socket to socket, by a load generator in a process of its own. */
 function measureDoor(tools: LoadTools, { catalog, path, keys, log, pool }: SetUp) {
   const budget = createByteBudget({ world, bytesMax: 1_000_000_000, queueMax: 1 })
-  const byokKeys = { of: () => undefined }
+  const byokKeys = { of: () => undefined, having: new Set<string>() }
   const deps = {
     world,
     presets: false,

@@ -56,7 +56,7 @@ export interface TestEngine {
 /** What a request for a video asks for. */
 export function readVideo(json: JsonText, catalog: Catalog, principal: Principal) {
   const spec: PaidSpec = { ...PAID.video, sells: 'video' }
-  const byokKeys = { of: () => undefined }
+  const byokKeys = { of: () => undefined, having: new Set<string>() }
   const pictures = () => assert.fail('a video has no pictures to keep')
   const deps = {
     world: realWorld,

@@ -57,7 +57,7 @@ export interface Principal {
 /** The account of a key, and whom its people may ask. */
 const ACCOUNT = `a.status, a.status_reason as reason, (select s.value::jsonb ->> 'contact' from setting s where s.name = 'billing') as contact`
 
-interface KeyHeader {
+export interface KeyHeader {
   readonly authorization: string | undefined
   readonly xApiKey: string | undefined
 }
@@ -295,8 +295,7 @@ export function createApiKeys(options: {
     for (const [, digest] of queries) if (await filter.has(digest)) return true
     return false
   }
-  const isBehind = () => changes.ageMs() > BEHIND_MS
-  const isFresh = (entry: Known, nowMs: number) => nowMs - entry.readMs < FRESH_MS && !isBehind()
+  const isBehind = (nowMs: number) => nowMs - changes.current.atMs > BEHIND_MS
 
   /** An unknown key uses up part of its address's budget; beyond the budget only existing keys are looked up. */
   async function lookUpFor(ip: string, queries: readonly Query[], name: string): Promise<Known | undefined> {
@@ -318,8 +317,8 @@ export function createApiKeys(options: {
     const name = hashOfKey(key)
     const nowMs = world.elapsedMs()
     const entry = known.get(name)
-    if (entry && isFresh(entry, nowMs)) return entry
-    const behind = isBehind()
+    const behind = isBehind(nowMs)
+    if (entry && nowMs - entry.readMs < FRESH_MS && !behind) return entry
     const queries = queriesFor(key)
     if (queries.length === 0) throw new Fault('key_unknown')
     const missedMs = unknown.get(name)
@@ -353,7 +352,7 @@ export function createApiKeys(options: {
       if (!addresses.check(ip, isIP(ip) === 6 ? 'ipv6' : 'ipv4'))
         throw new Fault('access_denied', { message: 'This key may not be used from your address.', whose })
     }
-    used.add(keyId)
+    used.ids.add(keyId)
     return entry.principal
   }
 
@@ -370,9 +369,9 @@ export function createApiKeys(options: {
       }
       const entry = memory.name === undefined ? undefined : known.get(memory.name)
       const nowMs = world.elapsedMs()
-      if (!entry || !isFresh(entry, nowMs) || nowMs >= entry.endsMs) return undefined
+      if (!entry || nowMs - entry.readMs >= FRESH_MS || nowMs >= entry.endsMs || isBehind(nowMs)) return undefined
       if (entry.principal.addresses || entry.blocked || entry.scopes) return undefined
-      used.add(entry.principal.keyId)
+      used.ids.add(entry.principal.keyId)
       return entry.principal
     },
     /**

@@ -4,7 +4,7 @@
 
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { type ApiKeys, type Principal, requireEndpoint, type TokenScope } from '../admission/api-key.ts'
+import { type ApiKeys, type KeyHeader, type Principal, requireEndpoint, type TokenScope } from '../admission/api-key.ts'
 import type { RecordingPolicy } from '../admission/views.ts'
 import { type EndpointSpec, isDataEndpoint, type Surface } from '../catalog/endpoint.ts'
 import { isId } from '../catalog/field.ts'
@@ -43,6 +43,8 @@ interface Route {
   readonly bodyBytesMax?: number
   /** What is checked of the key and the path, before a body is read. */
   readonly check?: (principal: Principal, params: Readonly<Record<string, string>>) => void
+  /** That is also asked of a key that may use every endpoint. */
+  readonly checksPath?: boolean
   /** What is checked before the key is. */
   readonly before?: (request: RequestContext) => void
   /** What an answer says to whom it does not let in. */
@@ -69,9 +71,11 @@ export interface Door {
 
 /** Who may call besides keys, and for whom a key may call. Of an extension. */
 export interface CallerRules {
+  /** The header by which a request names its caller. */
+  readonly header: string
   /** The caller whose credential is no key; undefined: it is one. */
   session(request: RequestContext): Principal | Promise<Principal> | undefined
-  /** The caller as a request names it. */
+  /** The caller as a request with that header names it. */
   named(principal: Principal, headers: RequestHeaders): Principal
 }
 
@@ -199,6 +203,7 @@ function mount(place: Mounts, spec: EndpointSpec, handle: Handle): void {
         if (principal.endpoints !== null) requireEndpoint(principal, spec)
         if (hasIds) checkIds(spec, params)
       },
+      checksPath: hasIds,
       isRecorded: sells !== undefined || spec.recorded === true,
       handle,
     })
@@ -243,21 +248,20 @@ export function createApi(app: WebServer, options: ApiOptions): Api {
   const { world, keys, callers } = options
 
   function authenticate(request: RequestContext): Principal | Promise<Principal> {
-    if (!callers) return ofKey(request)
-    const session = callers.session(request)
-    if (session) return session
-    const found = ofKey(request)
-    const named = (principal: Principal) => callers.named(principal, request.headers)
-    return found instanceof Promise ? found.then(named) : named(found)
-  }
-
-  /** A key that is known is let in at once; a promise would cost every call turns of the queue. */
-  function ofKey(request: RequestContext): Principal | Promise<Principal> {
     const { headers, raw, route } = request
     const xApiKey = (route.surface === 'gemini' ? googleKey(request) : undefined) ?? headers['x-api-key']
     const header = { authorization: headers.authorization, xApiKey }
+    // A key that is known is let in at once; a promise would cost every call turns of the queue.
     const known = keys.known(header, linkOf(raw.socket).key)
-    if (known) return known
+    const session = known ? undefined : callers?.session(request)
+    if (session) return session
+    const found = known ?? byKey(request, header)
+    if (!callers || headers[callers.header] === undefined) return found
+    const named = (principal: Principal) => callers.named(principal, headers)
+    return found instanceof Promise ? found.then(named) : named(found)
+  }
+
+  function byKey({ raw, route }: RequestContext, header: KeyHeader): Principal | Promise<Principal> {
     const from = {
       // Asked for rarely, and then it costs a system call.
       get ip() {
@@ -270,7 +274,7 @@ export function createApi(app: WebServer, options: ApiOptions): Api {
   function enter(request: RequestContext, response: ServerResponse, principal: Principal): undefined | Promise<void> {
     const { route, params, raw } = request
     request.known = principal
-    route.check?.(principal, params)
+    if (principal.endpoints !== null || route.checksPath) route.check?.(principal, params)
     if (route.bodyBytesMax === undefined || mayBeLong(raw)) leaseBody(request, response)
     const line = options.admit()
     if (line) return line.then(() => begin(request, response))

@@ -42,7 +42,10 @@ export function paidHandler(deps: PaidDeps): (spec: PaidSpec) => Handle {
   return (spec) => {
     const take = bodyOf(spec)
     if (spec.largeBody) return (request, out) => handleLarge(request, out, spec, deps)
-    return (request, out) => handleSmall(request, out, { spec, body: take(request) }, deps)
+    // Of other endpoints nothing runs in the background, or is several calls.
+    const isOne = spec.id !== 'completions' && spec.format !== 'openai-responses'
+    const go = isOne ? handle : handleSmall
+    return (request, out) => go(request, out, { spec, body: take(request) }, deps)
   }
 }
 

@@ -85,13 +85,13 @@ export async function openCatalog(options: {
   }
   const older = new Map<number, Catalog>()
   await replace(() => options.initial, { note: 'first start', onlyFirst: true })
-  let now = await latest()
+  const store = { current: await latest() }
   changes.watch('catalog', async () => {
-    const next = await latest(now)
+    const next = await latest(store.current)
     // Credentials may have been stored with the new version, so they are read before it is used. Otherwise an old
     // secret could be sent to a new address.
     await changes.notice('credentials')
-    if (next.version > now.version) now = next
+    if (next.version > store.current.version) store.current = next
   })
 
   /** Versions are immutable, so a `known` one is not parsed again: that takes 40 ms. */
@@ -139,13 +139,10 @@ export async function openCatalog(options: {
     return applied
   }
 
-  return {
-    get current(): Catalog {
-      return now
-    },
+  return Object.assign(store, {
     /** A certain version, for example the one of a hold. */
     async at(version: number): Promise<Catalog> {
-      if (version === now.version) return now
+      if (version === store.current.version) return store.current
       const known = older.get(version)
       if (known) return known
       const catalog = read(await rowAt(database, version), options)
@@ -153,7 +150,7 @@ export async function openCatalog(options: {
       if (older.size > 50) older.delete(older.keys().next().value!)
       return catalog
     },
-    check: (input: unknown) => compare(now.input, input),
+    check: (input: unknown) => compare(store.current.input, input),
     apply: (input: unknown, by: By, note: string) => replace(() => input, { by, note, action: 'catalog.apply' }),
     /** Makes a document from the current one, within the transaction that applies it. */
     amend: (make: Amendment, by: By, note: string) =>
@@ -181,7 +178,7 @@ export async function openCatalog(options: {
         note: note || `${uid}: ${noteOf(fields)}`,
         action: 'catalog.model',
       }),
-  }
+  })
 }
 
 /** Read from the database, not from memory: for checks of what is stored. */

@@ -5,6 +5,7 @@ import type { Changes } from './changes.ts'
 import { type Database, sql } from './database.ts'
 
 interface ByAccount<T> {
+  readonly having: ReadonlySet<string>
   has(account: string): boolean
   /** Undefined: the account has none. */
   of(account: string): Promise<T> | undefined
@@ -55,6 +56,7 @@ export async function openByAccount<T>(
   take(await database.query<AccountOwnedRow>(START, [topic]))
 
   return {
+    having,
     has: (account) => having.has(account),
     of(account) {
       if (!having.has(account)) return undefined

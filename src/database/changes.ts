@@ -25,8 +25,8 @@ export interface Changes {
   bump(tx: Queryable, topic: Topic): Promise<void>
   /** Call it after the commit: this process then does not wait for its next poll. */
   notice(topic: Topic): Promise<void>
-  /** Milliseconds since the counters were last known to be current. */
-  ageMs(): number
+  /** When the counters were last known to be current, on the clock for durations. */
+  readonly current: { readonly atMs: number }
   /**
    * Changes that could not be read, by topic; each is tried again with every poll, and does not keep the other topics
    * waiting.
@@ -56,7 +56,7 @@ export function createChanges(database: Database, world: World, log?: Log, contr
   const failures = new Map<string, number>()
   /** Since when a topic could not be read. */
   const failingSinceMs = new Map<string, number>()
-  let lastMs = Number.NEGATIVE_INFINITY
+  const current = { atMs: Number.NEGATIVE_INFINITY }
   let cancel: (() => void) | undefined
   let stopped = false
 
@@ -95,7 +95,7 @@ export function createChanges(database: Database, world: World, log?: Log, contr
     })
     for (const row of await database.query<VersionRow>(ASK)) await see(row, row.topic, first)
     for (const row of (await far) ?? []) await see(row, `control ${row.topic}`, first)
-    lastMs = askedMs
+    current.atMs = askedMs
   }
 
   async function see({ topic, version }: VersionRow, place: string, first: boolean): Promise<void> {
@@ -106,7 +106,7 @@ export function createChanges(database: Database, world: World, log?: Log, contr
   function schedule(): void {
     if (stopped) return
     cancel = world.after(ASK_EVERY_MS, () => {
-      // A failed poll is retried; meanwhile `ageMs` grows, so readers see that they may be behind.
+      // A failed poll is retried; meanwhile `current` stays, so readers see that they may be behind.
       ask(false).then(schedule, schedule)
     })
   }
@@ -119,7 +119,7 @@ export function createChanges(database: Database, world: World, log?: Log, contr
       await tx.query(BUMP, [topic])
     },
     notice: tell,
-    ageMs: () => world.elapsedMs() - lastMs,
+    current,
     failures: () => failures,
     isStuck: () => [...failingSinceMs.values()].some((sinceMs) => world.elapsedMs() - sinceMs > STUCK_MS),
     async start() {

@@ -7,6 +7,7 @@ import { agentByUserAgent } from '../admission/labels.ts'
 import type { RequestHeaders } from '../catalog/query.ts'
 import { type Catalog, type CatalogStore, catalogFor } from '../catalog/store.ts'
 import { readJson } from '../kernel/json.ts'
+import { isTestAccount } from '../kernel/test-account.ts'
 import { readImageBody } from '../protocols/media/openai-images/body.ts'
 import { checkVideoBody } from '../protocols/media/video-task/request.ts'
 import type { ByteLease } from '../upstream/budget.ts'
@@ -39,7 +40,8 @@ export function readFor(
   asked: Omit<Incoming, 'catalog'> & { readonly principal: Principal },
   { catalog: { current }, read: deps }: Pick<ArriveDeps, 'catalog' | 'read'>,
 ): { readonly asked: Read; readonly catalog: Catalog } {
-  const catalog = catalogFor(asked.principal.accountId, current)
+  const { accountId } = asked.principal
+  const catalog = isTestAccount(accountId) ? catalogFor(accountId, current) : current
   return { asked: read({ ...asked, catalog }, deps), catalog }
 }
 
@@ -50,7 +52,12 @@ export function arrive(
   catalog: Catalog,
   { world }: Pick<PathDeps, 'world'>,
 ): Arrived {
-  const callerHeaders = headers ? forwarded(headers) : NONE
+  let callerHeaders: Arrived['callerHeaders'] = NONE
+  if (headers)
+    for (const name of FORWARDED) {
+      const value = headers[name]
+      if (value !== undefined) callerHeaders = { ...callerHeaders, [name]: value }
+    }
   return {
     requestId,
     principal,
@@ -88,15 +95,6 @@ function questionOf(key: string, { clientFormat }: Read['paidRequest'], headers:
   return createHash('sha256')
     .update(JSON.stringify([key, ...beside]))
     .digest('base64')
-}
-
-function forwarded(headers: RequestHeaders): Record<string, string> {
-  const kept: Record<string, string> = {}
-  for (const name of FORWARDED) {
-    const value = headers[name]
-    if (value !== undefined) kept[name] = value
-  }
-  return kept
 }
 
 /** A JSON body of a paid endpoint. */

@@ -79,6 +79,7 @@ export function broughtBy(
   { accountId }: Pick<Principal, 'accountId'>,
   { byokKeys }: Pick<ReadDeps, 'byokKeys'>,
 ): Brought | Promise<Brought> {
+  if (!byokKeys.having.has(accountId)) return NOTHING
   return byokKeys.of(accountId)?.then((keys) => ({ keys })) ?? NOTHING
 }
 
@@ -124,7 +125,7 @@ export interface ReadDeps {
   readonly presets: boolean
   /** Absent: no extension has rules. */
   readonly guardrails?: Guardrails | undefined
-  readonly byokKeys: Pick<ByokKeys, 'of'>
+  readonly byokKeys: Pick<ByokKeys, 'of' | 'having'>
   readonly pictures: (account: string) => Omit<ImageRequestDeps, 'lease'>
   /** Tokens for further pages, bound to an account and an endpoint. */
   readonly pageTokens: (account: string, endpoint: string) => PageTokens

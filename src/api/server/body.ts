@@ -96,7 +96,7 @@ function takeSmall(
   let left = bytes
   let sinceMs = 0
   let isOver = false
-  let cancel: () => void = () => {}
+  let cancel: (() => void) | undefined
   function late(): void {
     const graceMs = GRACE_MS + ((bytes - left) * 1_000) / bytesPerSecondMin - (world.elapsedMs() - sinceMs)
     if (graceMs > 0) {
@@ -113,7 +113,7 @@ function takeSmall(
     left -= piece.length
     if (left > 0) return
     isOver = true
-    cancel()
+    cancel?.()
     // All announced bytes are here, so there is no need to wait for the `end` event.
     taker.whole(pieces.length === 1 ? piece : Buffer.concat(pieces, bytes))
   }
@@ -121,7 +121,7 @@ function takeSmall(
   request.on('error', () => {
     if (isOver) return
     isOver = true
-    cancel()
+    cancel?.()
     // The caller has disconnected, so no answer is sent.
     taker.failed(CLIENT_CLOSED)
   })

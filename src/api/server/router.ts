@@ -74,6 +74,8 @@ export class Router<Route> {
    * be decoded.
    */
   find(method: string, url: string): MatchedRoute<Route> | undefined {
+    const whole = this.#exact.get(url)
+    if (whole?.place.methods.has(method)) return whole // The usual case.
     const end = url.search(/[?#]/)
     const path = end < 0 ? url : url.slice(0, end)
     const exact = this.#exact.get(path)

@@ -116,6 +116,7 @@ const PURSES_MAX = 20_000
 export function purseCallers(sessions: PurseSessions): CallerRules {
   const named = new WeakMap<Principal, Map<string, Principal>>()
   return {
+    header: PURSE_HEADER,
     session: sessions.open,
     named(principal, { [PURSE_HEADER]: id }) {
       if (id === undefined) return principal

@@ -189,7 +189,7 @@ export function createPurseSessions(deps: SessionDeps): PurseSessions {
     open(request) {
       const value = valueIn(request)
       if (value === undefined) return undefined
-      const found = changes.ageMs() > BEHIND_MS ? undefined : known.get(value)
+      const found = world.elapsedMs() - changes.current.atMs > BEHIND_MS ? undefined : known.get(value)
       return found ? admit(request, found) : read(value).then((one) => admit(request, one))
     },
     prune: () => pruneAll(database, PRUNE, []).then(() => undefined),
