@@ -207,7 +207,7 @@ function ignore(): void {}
  */
 const AWAY = /^(08|26|28|3D|40|53|55P03|57|58|XX|25006|25P03|42501|42P05)/
 /** SQL states caused by the statement's own values. */
-const REFUSED = /^(22|23|P0001)/
+const REFUSED = /^(22|23|P000[12])/
 
 function asDatabaseFault(error: unknown): unknown {
   const code = sqlStateOf(error)
@@ -268,6 +268,11 @@ export function isUnprepared(error: unknown): boolean {
 /** Whether the same values would be rejected again. */
 export function isRefused(error: unknown): boolean {
   return REFUSED.test(sqlStateOf(error) ?? '')
+}
+
+/** Whether the account is not here: it has moved to another database. */
+export function hasMoved(error: unknown): boolean {
+  return sqlStateOf(error) === 'P0002'
 }
 
 /** Whether the statement timed out waiting for a lock. */

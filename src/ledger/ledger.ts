@@ -1,6 +1,6 @@
 // The money. A durable hold, of the call or of its process (a lease), covers a call before the vendor is called. It is
 // resolved exactly once, together with its usage row.
-import { type Database, type Queryable, sql } from '../database/database.ts'
+import { type Database, hasMoved, type Queryable, sql } from '../database/database.ts'
 import type { Credits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
@@ -305,7 +305,13 @@ export function createLedger(options: LedgerOptions): Ledger {
         system.resolved(resolution, 0n)
         open.delete(resolution.id)
       }
-      throw error
+      if (!hasMoved(error)) throw error
+      // Its hold had expired before, so there is nothing to release, and what it would have cost is not taken.
+      if (resolution.kind === 'released') return { outcome: 'already', paid: 0n, loss: 0n, hold: 0n }
+      throw new Fault('unavailable', {
+        retryAfterSeconds: 1,
+        internal: { why: 'its hold expired and its account moved' },
+      })
     }
   }
 

@@ -33,7 +33,7 @@ declare
 begin
   select a.posted, a.held, a.moved_at, a.chain, a.has_lots, a.claims into o from account a where a.id = account and a.ledger is null for update;
   if not found then
-    raise exception 'there is no account %', account;
+    raise exception 'there is no account % here any more', account using errcode = 'no_data_found';
   end if;
   moment := clock_timestamp(); is_limited := exists (select 1 from counter c where c.account_id = account);
   known := array(select t.id from transfer t where t.account_id = account and t.id = any(wanted) and t.id >= (select min(w collate "C") from unnest(wanted) w) and t.id <= (select max(w collate "C") from unnest(wanted) w));

@@ -10,11 +10,13 @@ import { Died, dieAt } from '../../../test/dying.ts'
 import { BY } from '../../../test/gateway.ts'
 import { type Customer, type Installation, startInstallation } from '../../../test/installation.ts'
 import { runs } from '../../../test/runs.ts'
+import { settlement } from '../../../test/settlement.ts'
 import { pause, until } from '../../../test/until.ts'
 import { storedCatalogs } from '../../catalog/store.ts'
 import { createAudit } from '../../database/audit.ts'
 import { formatCredits } from '../../kernel/credits.ts'
-import { realWorld } from '../../kernel/world.ts'
+import { Fault } from '../../kernel/fault.ts'
+import { newId, realWorld } from '../../kernel/world.ts'
 import { verifyLedger } from '../../reports/verify/verify.ts'
 import { moveWithin, type Places, withPlaces } from './places.ts'
 
@@ -130,6 +132,31 @@ test('an account moves between ledgers while it is called: every call is served 
     assert.deepEqual(await all.ask(`/accounts/${account.id}/members`), members)
     assert.equal(moved.account, account.id)
   }
+  await booksAddUp()
+})
+
+test('a call that ends when its hold has expired and its account has moved is told to come again, and charged nowhere', async () => {
+  const { id: account } = await early()
+  await move(account, 'east')
+  const { ledger } = all.cells?.of('east') ?? assert.fail('it is open')
+  const call = async () => {
+    const id = newId(realWorld)
+    const more = { key: 'key_1', product: 'alpha-5.4', catalogVersion: 1, want: 10n, floor: 10n, tokens: 10 }
+    const { outcome } = await ledger.reserve({ id, account, ...more, isApart: true })
+    assert.equal(outcome, 'held')
+    return id
+  }
+  const [settles, releases] = [await call(), await call()]
+  // As if their process had slept.
+  await all.databaseOf('east').query({ text: `select ledger_expire($1, '0')` }, [account])
+  await move(account, 'west')
+  await assert.rejects(
+    ledger.resolve(settlement(account, settles, 5n)),
+    (error) => error instanceof Fault && error.status === 503 && error.details.cause === undefined,
+  )
+  await ledger.resolve(settlement(account, releases, 0n, { kind: 'released' }))
+  assert.equal((await settled(account)).balance, formatCredits(CREDITS))
+  assert.equal(ledger.waiting.settlements, 0)
   await booksAddUp()
 })
 
