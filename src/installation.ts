@@ -4,16 +4,19 @@ import { createGateway, type GatewayOptions, isOn } from './compose.ts'
 import { installationOf, readLedgers } from './database/ledgers.ts'
 import { alerts } from './extensions/alerts/extension.ts'
 import type { LedgerPlace, openLedgers } from './extensions/ledgers/open.ts'
+import { every } from './kernel/timers.ts'
 
 interface InstallationOptions extends GatewayOptions {
   /** Others than those of the configuration, for tests. */
   readonly ledgers?: ReadonlyMap<string, pg.PoolConfig>
 }
 
+const ABANDONED_EVERY_MS = 10_000
+
 type Gateway = Awaited<ReturnType<typeof createGateway>>
 
 export async function openInstallation(options: InstallationOptions) {
-  const { config, connection, secret, log } = options
+  const { config, connection, secret, world, log } = options
   let places: ReadonlyMap<string, LedgerPlace> = new Map()
   const regions = () => [...places.values()].flatMap(({ region }) => region ?? [])
   const gateway = await createGateway({ ...options, regions })
@@ -53,6 +56,17 @@ export async function openInstallation(options: InstallationOptions) {
     await gateway.close()
     throw error
   }
+  const endMoves = async () => {
+    const { endAbandoned } = await import('./extensions/moving/abandoned.ts')
+    const databases = new Map([['control', database]])
+    for (const name of places.keys()) {
+      const cell = opened?.of(name)
+      if (cell) databases.set(name, cell.database)
+    }
+    await endAbandoned(databases, { world, log })
+  }
+  const stop = every(world, ABANDONED_EVERY_MS, endMoves, log)
+  gateway.join({ running: () => 0, figures: async () => [], answers: () => false, close: async () => stop() })
   changes.watch('ledgers', () =>
     // What cannot be read would be so a minute later too: this process goes on with what it has.
     open().catch((error: unknown) => log.error({ error }, 'a change of the ledgers could not be read')),

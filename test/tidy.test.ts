@@ -39,7 +39,7 @@ const FOR_TESTS = words(`
   src/extensions/docs/reference.ts#snake src/catalog/traits.ts#TextTraitsGiven
   src/extensions/postgres/binaries.ts#findPackage src/extensions/guardrails/recordings.ts#CallRecording
   src/identity/password.ts#COST src/identity/totp.ts#totpAt src/jobs/engine.ts#EngineOptions src/jobs/views.ts#jobView
-  src/kernel/log.ts#silentLog src/kernel/redact.ts#patternOf src/upstream/guard.ts#IMAGE_REFUSED
+  src/kernel/redact.ts#patternOf src/upstream/guard.ts#IMAGE_REFUSED
   src/upstream/guard.ts#ADDRESS_REFUSED src/upstream/guard.ts#GuardOptions
 `)
 

@@ -2,7 +2,8 @@
 import { type Database, statement } from '../../database/database.ts'
 import { IS_TEST } from '../../kernel/test-account.ts'
 import { sumUsage } from '../../ledger/usage-sums.ts'
-import { CONTROL, controlOf, type Place, type Places } from './places.ts'
+import { controlOf, type Place, type Places } from './places.ts'
+import { CONTROL } from './steps.ts'
 
 const COUNTS = statement(
   'places_accounts',

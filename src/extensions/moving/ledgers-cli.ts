@@ -100,7 +100,7 @@ export const LEDGER_COMMANDS: readonly Command[] = [
     name: 'ledgers move',
     summary: 'Moves an account to another ledger of this installation.',
     about:
-      'Its rows are copied while it is in use. Then it takes no calls (503, with retry-after) for about a second, until running calls have ended and the rest is copied and compared. Repeat it after a crash: it continues where it stopped.',
+      'Its rows are copied while it is in use. Then it takes no calls (503, with retry-after) for about a second, until running calls have ended and the rest is copied and compared. Repeat it after a crash: it continues where it stopped. If nobody does, the gateways take it back or finish it about a minute later.',
     args: ['account'],
     options: {
       to: takes('ledger', 'The name of the ledger; control: the database of DATABASE_URL.'),

@@ -10,8 +10,9 @@ import { putSetting } from '../../database/setting.ts'
 import { DAY_MS, dayOfMs } from '../../kernel/calendar.ts'
 import { formatCredits } from '../../kernel/credits.ts'
 import { Fault } from '../../kernel/fault.ts'
+import { silentLog } from '../../kernel/log.ts'
 import { isTestAccount, testAccountOf } from '../../kernel/test-account.ts'
-import { sleep } from '../../kernel/timers.ts'
+import { every, sleep } from '../../kernel/timers.ts'
 import { idAtTime, newId, type World } from '../../kernel/world.ts'
 import { CALLS_ARRIVED } from '../../ledger/retention.ts'
 import { OVER_AFTER_MS, summedUntilMs, sumUsage } from '../../ledger/usage-sums.ts'
@@ -44,7 +45,9 @@ import {
   CANCEL,
   CLOSE,
   CROSSINGS_FOLLOW,
+  DRIVEN,
   EMPTY_SHELL,
+  ENDED,
   FLIP,
   FREEZE,
   GONE,
@@ -62,7 +65,7 @@ import {
   PRUNE_LEAVING,
   PUT_ACCOUNT,
   PUT_ARRIVAL,
-  REMOVE_MOVE,
+  REMOVE_ARRIVAL,
   SCHEMA,
   STATE,
   STILL_HELD,
@@ -115,6 +118,7 @@ export class MoveRefused extends Error {}
 /** A mover that is killed keeps an account closed for no longer than this. */
 const FROZEN_SECONDS = 60
 const FREEZE_EVERY_MS = 10_000
+const DRIVEN_EVERY_MS = 10_000
 const LOOK_EVERY_MS = 20
 const ROUND_EVERY_MS = 100
 /** The account is closed when a round of copying takes no longer than this and nothing is leased, or after a while. */
@@ -127,27 +131,37 @@ const TRIES = 3
 const BY = { actor: 'command line', ip: null, requestId: null }
 
 export async function moveAccount(options: MoveOptions): Promise<Moved> {
-  const { account, source, target, world } = options
+  const { account, source, world } = options
   if (isTestAccount(account) && !options.within)
     throw new MoveRefused('A test account is not moved. Make new test keys where its owner is.')
   await checkSchemas(options)
   const [left] = await source.query<MoveRow>(STATE, [account])
-  if (left?.state === 'gone') return finish(options, left)
+  if (left?.state === 'gone') return driven(options, left.move_id, () => finish(options, left))
   await refuseJobs(source, account)
   const move = newId(world)
   const [now] = await source.query<{ now: Date }>(LEAVE, [account, move, options.to])
   if (!now) throw new MoveRefused(`There is no account ${account} in ${options.from} that could be moved.`)
-  await arrive(options, move)
+  return driven(options, move, () => moveFrom(options, move, now.now))
+}
 
+/** As long as it runs, no gateway takes the move for one that nobody drives any more: see abandoned.ts. */
+async function driven<T>({ account, source, world }: MoveOptions, move: string, run: () => Promise<T>): Promise<T> {
+  const stop = every(world, DRIVEN_EVERY_MS, () => source.query(DRIVEN, [account, move]), silentLog)
+  return run().finally(stop)
+}
+
+async function moveFrom(options: MoveOptions, move: string, now: Date): Promise<Moved> {
+  const { account, source, target } = options
+  await arrive(options, move)
   await sumUsage(source)
-  const over = new Date(dayOfMs(Math.min(now.now.getTime() - OVER_AFTER_MS, await summedUntilMs(source))) * DAY_MS)
+  const over = new Date(dayOfMs(Math.min(now.getTime() - OVER_AFTER_MS, await summedUntilMs(source))) * DAY_MS)
   const began = await one<Moment>(source, MOMENT, [account])
   const isWithin = options.within !== undefined
   const step: Step = {
     options,
     move,
     over,
-    settled: idAtTime(now.now.getTime() - SETTLED_MS),
+    settled: idAtTime(now.getTime() - SETTLED_MS),
     versions: new Map(),
     rest: await restOf(source, isWithin),
     sent: new Map(),
@@ -342,6 +356,7 @@ async function clear(options: MoveOptions, move: string): Promise<void> {
     await removeRows(tx, account, true)
     await tx.query(EMPTY_SHELL, [account])
     await tx.query(PRUNE_ACCOUNT, [account])
+    await tx.query(ENDED, [account, testAccountOf(account)])
   }, PATIENT)
 }
 
@@ -360,16 +375,20 @@ export async function cancelMove(options: MoveOptions): Promise<void> {
   const cancelled = newId(options.world)
   const [row] = await source.query(CANCEL, [account, cancelled, left.move_id, testAccountOf(account)])
   if (!row) throw new MoveRefused(`Another move of account ${account} began just now.`)
-  await target.transaction(async (tx) => {
-    const [there] = await tx.query<MoveRow>(LOCK_ARRIVAL, [account])
-    if (there?.state !== 'arriving' || there.move_id !== left.move_id) return
-    await removeRows(tx, account, options.within !== undefined)
-    await tx.query(REMOVE_MOVE, [account])
-    await tx.query(EMPTY_SHELL, [account])
-    await tx.query(PRUNE_ACCOUNT, [account])
-  }, PATIENT)
   await announce(options, false)
-  await source.query(PRUNE_LEAVING, [account, cancelled])
+  await source.transaction(async (on) => {
+    // Until this ends no other move begins, so that what arrives is of one that has ended, or is of an earlier one.
+    if (!(await on.query(LOCK_LEAVING, [account, cancelled]))[0]) throw overtaken(account)
+    await target.transaction(async (tx) => {
+      const [there] = await tx.query<MoveRow>(LOCK_ARRIVAL, [account])
+      if (there?.state !== 'arriving') return
+      await removeRows(tx, account, options.within !== undefined)
+      await tx.query(REMOVE_ARRIVAL, [account])
+      await tx.query(EMPTY_SHELL, [account])
+      await tx.query(PRUNE_ACCOUNT, [account])
+    }, PATIENT)
+    await on.query(PRUNE_LEAVING, [account, cancelled])
+  }, PATIENT)
 }
 
 async function checkSchemas({ source, target, from, to }: MoveOptions): Promise<void> {

@@ -1,15 +1,13 @@
 // The databases of one installation, and which of them has which account.
 import { CliError, type Settings } from '../../cli/command.ts'
 import { withoutPassword } from '../../database/address.ts'
-import { type Database, openDatabase, statement } from '../../database/database.ts'
+import { type Database, openDatabase } from '../../database/database.ts'
 import { readLedgers } from '../../database/ledgers.ts'
 import { LEDGER_SCHEMAS } from '../../database/tables.ts'
 import { testAccountOf } from '../../kernel/test-account.ts'
 import type { World } from '../../kernel/world.ts'
 import { cancelMove, type Moved, type MoveOptions, MoveRefused, moveAccount, NOTICE_MS } from './move.ts'
-import { STATE } from './steps.ts'
-
-export const CONTROL = 'control'
+import { CONTROL, ENDED, HOME, STATE } from './steps.ts'
 
 export interface Place {
   readonly name: string
@@ -69,8 +67,6 @@ const listed = (control: Database, { ledgers, secret = '' }: PlacesOf) =>
 
 export const controlOf = (places: Places): Database => places.get(CONTROL)!.database // It was added first.
 
-const HOME = statement('place_of', 'select coalesce(ledger, $2) as name, region from account where id = $1')
-
 async function homeOf(places: Places, account: string) {
   const [home] = await controlOf(places).query<{ name: string; region: string | null }>(HOME, [account, CONTROL])
   return home
@@ -100,6 +96,7 @@ export async function moveWithin(options: MoveWithin): Promise<Moved> {
   const test = { ...options, account: testAccountOf(account), say: () => undefined }
   const testHome = await homeOf(places, test.account)
   if (testHome) await moveOne(test, testHome.name)
+  for (const { database } of places.values()) await database.query(ENDED, [account, test.account])
   if (!moved) throw new MoveRefused(`Account ${account} is in ${to}.`)
   return moved
 }

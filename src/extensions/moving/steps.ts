@@ -2,6 +2,9 @@
 // its id. A test account stays where it is, and is closed and opened with its owner.
 import { type Queryable, type Statement, statement, type Value } from '../../database/database.ts'
 
+/** As a ledger is called that is none: the control database. */
+export const CONTROL = 'control'
+
 /** The row of a statement that always has one. */
 export async function one<R>(on: Queryable, what: Statement, values: readonly Value[]): Promise<R> {
   const [row] = await on.query<R>(what, values)
@@ -68,6 +71,29 @@ export const CLOSE = statement(
   'move_close',
   `update account set posted = case when id = $1 then 0 else posted end, frozen_until = 'infinity' where id in ($1, $2)`,
 )
+/** Whoever moves it says so again and again. */
+export const DRIVEN = statement(
+  'move_driven',
+  `update account_move set at = now() where account_id = $1 and move_id = $2 and at < 'infinity'`,
+)
+/** Nothing is left to do for the account and its test account here. */
+export const ENDED = statement(
+  'move_ended',
+  `update account_move set at = 'infinity' where account_id = $1 and state = 'gone' and at < 'infinity'
+     and not exists (select 1 from account where id in ($1, $2) and (ledger is null or moved_at is not null))`,
+)
+/** Nobody has said for a minute that they move it. Those of an account that went to another installation end there. */
+export const ABANDONED = statement(
+  'move_abandoned',
+  `update account_move m set at = now() where m.at < now() - interval '1 minute'
+     and (m.state in ('leaving', 'gone') and m.other = any($1)
+       or m.state = 'leaving' and exists (select 1 from account a where a.id = m.account_id and a.is_moving))
+   returning m.account_id as account, m.move_id as move, m.state, m.other as to`,
+)
+export const GIVEN_UP = statement(
+  'move_given_up',
+  `update account_move set at = 'infinity' where account_id = $1 and move_id = $2 and state = 'gone'`,
+)
 export const GONE = statement(
   'move_gone',
   `update account_move set state = 'gone', other = $3, at = now() where account_id = $1 and move_id = $2`,
@@ -107,11 +133,16 @@ export const OPEN = statement(
   `with opened as (update account set frozen_until = null, is_moving = false where id in ($1, $2))
    update account_move set state = 'arrived', at = now() where account_id = $1`,
 )
-export const REMOVE_MOVE = statement('move_remove', 'delete from account_move where account_id = $1')
+/** A copy that was begun here is gone again. */
+export const REMOVE_ARRIVAL = statement(
+  'move_remove_arrival',
+  `update account_move set state = 'gone', at = 'infinity' where account_id = $1`,
+)
 export const PRUNE_ACCOUNT = statement('move_forget_account', 'delete from account where id = $1 and ledger is null')
 
 // Within one installation: the directory of the control database, which says where each account is.
 
+export const HOME = statement('place_of', 'select coalesce(ledger, $2) as name, region from account where id = $1')
 /** For a while before it changes, so that no process serves by what it knew. */
 export const PASS = statement(
   'move_pass',

@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import { resolve } from 'node:path'
 import { after, before, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
-import { Died, dieAt } from '../../../test/dying.ts'
+import { Died, dieAt, dieBefore } from '../../../test/dying.ts'
 import { BY } from '../../../test/gateway.ts'
 import { type Customer, type Installation, startInstallation } from '../../../test/installation.ts'
 import { runs } from '../../../test/runs.ts'
@@ -18,7 +18,7 @@ import { formatCredits } from '../../kernel/credits.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { newId, realWorld } from '../../kernel/world.ts'
 import { verifyLedger } from '../../reports/verify/verify.ts'
-import { moveWithin, type Places, withPlaces } from './places.ts'
+import { cancelWithin, moveWithin, type Places, withPlaces } from './places.ts'
 
 let all: Installation
 const ENDS = ['control', 'east', 'west'] as const
@@ -192,6 +192,69 @@ test('a mover that dies at any step leaves the account open in one ledger at mos
   assert.deepEqual(await all.homesOf(account.id), ['west'])
   assert.equal((await settled(account.id)).balance, balance)
   assert.equal((await all.chat(account.key)).status, 200)
+  await booksAddUp()
+})
+
+/** A command that is killed before it says a statement for the n-th time. */
+const killedBefore = (statement: string, times: number, account: string, to: string) =>
+  inPlaces(async (places) => {
+    const dying = dieBefore(
+      statement,
+      times,
+      [...places.values()].map(({ database }) => database),
+    )
+    const seen = new Map([...places].map(([name, place], n) => [name, { ...place, database: dying[n]! }])) // One each.
+    await assert.rejects(moveWithin({ ...MOVE, places: seen, account, to, noticeMs: 0 }), Died)
+  })
+
+const MOVES = { text: `select account_id, state from account_move where state in ('leaving', 'arriving')` }
+
+test('what is copied is verified by nobody, and a move that is cancelled leaves no copy, however often it began', async () => {
+  const { id } = await early()
+  await move(id, 'east')
+  for (const [statement, to] of [
+    ['move_freeze', 'west'],
+    ['move_put_arrival', 'west'],
+    // It was there before, and what control knows of it is not there yet.
+    ['move_freeze', 'control'],
+  ] as const) {
+    await killedBefore(statement, 1, id, to)
+    await booksAddUp()
+    if (statement === 'move_freeze' && to === 'west') continue
+    await inPlaces((places) => cancelWithin({ ...MOVE, places, account: id, to }))
+    for (const end of ENDS) assert.deepEqual(await all.databaseOf(end).query(MOVES), [])
+    assert.deepEqual(await all.homesOf(id), ['east'])
+    await booksAddUp()
+  }
+})
+
+test('a move whose command is killed and never repeated is taken back, or finished, by the gateways', async () => {
+  const kills = [
+    ['move_freeze', 1, 'east'],
+    ['move_flip', 1, 'west'],
+    ['move_remove_content', 1, 'west'],
+    ['move_leave', 2, 'west'],
+  ] as const
+  const killed = []
+  for (const [statement, times, home] of kills) {
+    const account = await early()
+    const test = await all.ask<{ key: string }>(`/accounts/${account.id}/keys`, { name: 'try', test: true })
+    await move(account.id, 'east')
+    await killedBefore(statement, times, account.id, 'west')
+    killed.push({ account, test, home })
+  }
+  for (const end of ENDS)
+    await all.databaseOf(end).query({ text: `update account_move set at = at - interval '2 minutes'` })
+  for (const { account, test, home } of killed) {
+    await until(() => all.homesOf(account.id), [home])
+    await until(() => all.homesOf(`${account.id}_test`), [home])
+    for (const key of [account.key, test.key]) await until(async () => (await all.chat(key)).status, 200)
+    assert.equal(await rowsOf(home === 'east' ? 'west' : 'east', account.id, 'api_key'), 0)
+  }
+  for (const end of ENDS) {
+    assert.deepEqual(await all.databaseOf(end).query(MOVES), [])
+    assert.deepEqual(await all.databaseOf(end).query({ text: 'select id from account where is_moving' }), [])
+  }
   await booksAddUp()
 })
 

@@ -186,7 +186,7 @@ const MARGIN_SUMS = sql('verify_margins')`
   select product || ' by route ' || route as name, sum(calls)::bigint as calls, sum(charged)::bigint as charged, sum(costed)::bigint as costed, sum(cost)::bigint as cost
    from margin_hour where hour >= $1 and hour < $2 group by product, route order by product, route`
 const MOVES = sql('verify_margins_moves')`
-  select exists (select 1 from account_move where state = 'gone') as gone, exists (select 1 from account_move) as some`
+  select exists (select 1 from account_move where state in ('gone', 'arriving')) as gone, exists (select 1 from account_move) as some`
 
 /**
  * Processes sum margins in memory, and a killed one loses its last seconds. So margins are at most what the usage rows
