@@ -4,7 +4,7 @@ import * as z from 'zod'
 import { createSecrets, seal, unseal } from '../kernel/secret.ts'
 import type { World } from '../kernel/world.ts'
 import { withoutPassword } from './address.ts'
-import { type Queryable, statement } from './database.ts'
+import { type Queryable, sql } from './database.ts'
 import { defineSetting } from './setting.ts'
 
 interface LedgerAddress {
@@ -42,7 +42,7 @@ export function sealLedger(name: string, { url, region }: LedgerAddress, secret:
   return { region: region ?? null, address: withoutPassword(url).text, sealed }
 }
 
-const MADE = statement('ledgers_made', `select to_regclass('setting') is not null as made`)
+const MADE = sql('ledgers_made')`select to_regclass('setting') is not null as made`
 
 /** `given`: those of TOLLGATE_LEDGERS. */
 export async function readLedgers(
@@ -71,11 +71,9 @@ export async function readLedgers(
 }
 
 export const INSTALLATION = 'installation'
-const MAKE = statement(
-  'installation_make',
-  `insert into setting (name, value) values ('${INSTALLATION}', gen_random_uuid()::text) on conflict (name) do nothing`,
-)
-const READ = statement('installation_read', `select value from setting where name = '${INSTALLATION}'`)
+const MAKE = sql('installation_make')`
+  insert into setting (name, value) values ('${INSTALLATION}', gen_random_uuid()::text) on conflict (name) do nothing`
+const READ = sql('installation_read')`select value from setting where name = '${INSTALLATION}'`
 
 /** By which a ledger knows the control database that it belongs to. */
 export async function installationOf(control: Queryable): Promise<string> {

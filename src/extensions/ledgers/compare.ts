@@ -1,27 +1,23 @@
 // What control counts for all ledgers, compared with what they have: no database sees both. It is read before and after
 // the ledgers, since codes are redeemed and invoices issued meanwhile.
-import { type Queryable, statement } from '../../database/database.ts'
+import { type Queryable, sql } from '../../database/database.ts'
 
-const COUNTED = statement(
-  'compare_counted',
-  `select 'codes of the batch ' || c.batch_id as what, sum(c.uses)::float8 as taken,
-     (select count(*) from crossing x join code o on o.hash = decode(x.detail ->> 'hash', 'hex')
-       where x.kind = 'code' and o.batch_id = c.batch_id)::float8 as open
-   from code c group by c.batch_id
-   union all
-   select 'invoices of the series ' || series || ' in ' || year || ' ' || account_id, (last - x.free)::float8, x.open
-   from invoice_counter c, lateral (
-     select count(*) filter (where kind = 'number')::float8 as free, count(*) filter (where kind = 'invoice')::float8 as open
-     from crossing where kind in ('number', 'invoice')
-       and (detail ->> 'seller', detail ->> 'series', detail ->> 'year') = (c.account_id, c.series, c.year::text)) x`,
-)
-const FOUND = statement(
-  'compare_found',
-  `select 'codes of the batch ' || batch_id as what, count(*)::float8 as found from public.code_use group by 1
-   union all
-   select 'invoices of the series ' || series || ' in ' || year || ' ' || case when purse_id is null then '' else account_id end,
-     count(*)::float8 from public.invoice where sequence > 0 group by 1`,
-)
+const COUNTED = sql('compare_counted')`
+  select 'codes of the batch ' || c.batch_id as what, sum(c.uses)::float8 as taken,
+    (select count(*) from crossing x join code o on o.hash = decode(x.detail ->> 'hash', 'hex')
+      where x.kind = 'code' and o.batch_id = c.batch_id)::float8 as open
+  from code c group by c.batch_id
+  union all
+  select 'invoices of the series ' || series || ' in ' || year || ' ' || account_id, (last - x.free)::float8, x.open
+  from invoice_counter c, lateral (
+    select count(*) filter (where kind = 'number')::float8 as free, count(*) filter (where kind = 'invoice')::float8 as open
+    from crossing where kind in ('number', 'invoice')
+      and (detail ->> 'seller', detail ->> 'series', detail ->> 'year') = (c.account_id, c.series, c.year::text)) x`
+const FOUND = sql('compare_found')`
+  select 'codes of the batch ' || batch_id as what, count(*)::float8 as found from public.code_use group by 1
+  union all
+  select 'invoices of the series ' || series || ' in ' || year || ' ' || case when purse_id is null then '' else account_id end,
+    count(*)::float8 from public.invoice where sequence > 0 group by 1`
 
 interface Counted {
   readonly what: string

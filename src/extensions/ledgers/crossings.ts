@@ -3,45 +3,33 @@
 import type { AccountInput, Accounts } from '../../admission/accounts.ts'
 import type { Keys } from '../../admission/keys.ts'
 import type { By } from '../../database/audit.ts'
-import { type Database, type Queryable, type Statement, statement } from '../../database/database.ts'
+import { type Database, type Queryable, type Statement, sql } from '../../database/database.ts'
 import type { LeavingDeps } from '../../identity/leaving.ts'
 import { formatCredits, parseCredits } from '../../kernel/credits.ts'
 import { newId, type World } from '../../kernel/world.ts'
 
-const OPEN = statement(
-  'crossings_open',
-  'select id, kind, detail from crossing where ledger = $1 order by created_at, id limit 500',
-)
+const OPEN = sql('crossings_open')`
+  select id, kind, detail from crossing where ledger = $1 order by created_at, id limit 500`
 // Its account may have moved meanwhile, and then another ledger does it.
-const DONE = statement('crossing_done', 'delete from crossing where id = $1 and ledger = $2')
+const DONE = sql('crossing_done')`delete from crossing where id = $1 and ledger = $2`
 /**
  * Of a code, control has counted the use before the ledger granted the credits. If the ledger never did, the use is
  * given back; not before its transaction must have ended.
  */
-const GIVE_BACK = statement(
-  'crossing_code_back',
-  `with gone as (delete from crossing where id = $1 and ledger = $2 and created_at < now() - interval '2 minutes' returning detail)
-   update code set uses = uses - 1 from gone where hash = decode(gone.detail ->> 'hash', 'hex')`,
-)
-const GRANTED = statement(
-  'crossing_code_granted',
-  `select 1 from code_use where account_id = $1 and hash = decode($2, 'hex')`,
-)
+const GIVE_BACK = sql('crossing_code_back')`
+  with gone as (delete from crossing where id = $1 and ledger = $2 and created_at < now() - interval '2 minutes' returning detail)
+  update code set uses = uses - 1 from gone where hash = decode(gone.detail ->> 'hash', 'hex')`
+const GRANTED = sql('crossing_code_granted')`select 1 from code_use where account_id = $1 and hash = decode($2, 'hex')`
 
 /** The number of an invoice that its ledger never wrote is for the next one: see billing/invoices/issuing.ts. */
-const FREE = statement(
-  'crossing_number_free',
-  `update crossing set ledger = '', kind = 'number', detail = detail - 'account' where id = $1 and ledger = $2
-     and created_at < now() - interval '2 minutes'`,
-)
-const INVOICED = statement('crossing_invoiced', 'select 1 from invoice where account_id = $1 and id = $2')
+const FREE = sql('crossing_number_free')`
+  update crossing set ledger = '', kind = 'number', detail = detail - 'account' where id = $1 and ledger = $2
+  and created_at < now() - interval '2 minutes'`
+const INVOICED = sql('crossing_invoiced')`select 1 from invoice where account_id = $1 and id = $2`
 
 /** The row that people's memberships refer to, and what its ledger makes it with. */
-const SHELL = statement(
-  'crossing_account_shell',
-  'insert into account (id, name, ledger, region) values ($1, $2, $3, $4)',
-)
-const DECIDE = statement('crossing_account', `insert into crossing (ledger, kind, detail) values ($1, 'account', $2)`)
+const SHELL = sql('crossing_account_shell')`insert into account (id, name, ledger, region) values ($1, $2, $3, $4)`
+const DECIDE = sql('crossing_account')`insert into crossing (ledger, kind, detail) values ($1, 'account', $2)`
 
 interface CrossingRow {
   readonly id: string

@@ -2,7 +2,7 @@
 // put together, or the one that knows the id.
 import { accountIdFrom } from '../../admission/accounts.ts'
 import { rawQuery } from '../../api/server/server.ts'
-import { SHORT_MS, statement } from '../../database/database.ts'
+import { SHORT_MS, sql } from '../../database/database.ts'
 import { Fault } from '../../kernel/fault.ts'
 import {
   type FileAnswer,
@@ -190,7 +190,7 @@ async function* filesOf(archives: readonly NonNullable<FileAnswer['files']>[]) {
     }
 }
 
-const ANSWERS = statement('ledger_answers', 'select 1', SHORT_MS)
+const ANSWERS = sql('ledger_answers', SHORT_MS)`select 1`
 const incomplete = (missing: readonly string[]) =>
   new Fault('unavailable', {
     message: `A file is whole or there is none, and these ledgers do not answer right now: ${missing.join(', ')}.`,

@@ -2,7 +2,7 @@
 // names; the signature is checked there.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { WebServer } from '../../api/server/server.ts'
-import { type Database, SHORT_MS, statement } from '../../database/database.ts'
+import { type Database, SHORT_MS, sql } from '../../database/database.ts'
 import { Fault } from '../../kernel/fault.ts'
 import type { Home } from './homes.ts'
 
@@ -11,12 +11,9 @@ const NAMES_MAX = 500
 const ACCOUNT = /\bacc_[0-9a-z]{26}\b/
 /** What ids and references of providers and of payments look like. */
 const NAME = /"([\w.-]{6,200})"/g
-const KNOWS = statement(
-  'ledger_knows_payment',
-  `select 1 from payment where id = any($1) or provider_id = any($1)
-   union all select 1 from payment_customer where customer_id = any($1) limit 1`,
-  SHORT_MS,
-)
+const KNOWS = sql('ledger_knows_payment', SHORT_MS)`
+  select 1 from payment where id = any($1) or provider_id = any($1)
+  union all select 1 from payment_customer where customer_id = any($1) limit 1`
 
 interface EventsDeps {
   readonly control: { readonly app: WebServer }

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import type { ApiKeys } from '../../admission/api-key.ts'
 import type { Changes } from '../../database/changes.ts'
-import { type Database, SHORT_MS, statement } from '../../database/database.ts'
+import { type Database, SHORT_MS, sql } from '../../database/database.ts'
 import { ownAccountOf } from '../../kernel/test-account.ts'
 import type { World } from '../../kernel/world.ts'
 
@@ -12,23 +12,14 @@ export type Home = string | null
 
 const KNOWN_MAX = 200_000
 const HERE_MS = 1_000
-const OF_ACCOUNT = statement('home_of_account', 'select ledger, is_moving from account where id = $1', SHORT_MS)
-const OF_KEY = statement(
-  'home_of_key',
-  'select a.ledger, a.is_moving from key_home k join account a on a.id = k.account_id where k.digest = $1',
-  SHORT_MS,
-)
-const OF_GRANT = statement(
-  'home_of_grant',
-  'select a.ledger from key_home k join account a on a.id = k.account_id where k.grant_id = $1',
-  SHORT_MS,
-)
-const OF_TOKEN = statement(
-  'home_of_token',
-  `select a.ledger, a.is_moving from oauth_object o join key_home k on k.grant_id = o.grant_id join account a on a.id = k.account_id
-   where o.model = 'AccessToken' and o.digest = $1`,
-  SHORT_MS,
-)
+const OF_ACCOUNT = sql('home_of_account', SHORT_MS)`select ledger, is_moving from account where id = $1`
+const OF_KEY = sql('home_of_key', SHORT_MS)`
+  select a.ledger, a.is_moving from key_home k join account a on a.id = k.account_id where k.digest = $1`
+const OF_GRANT = sql('home_of_grant', SHORT_MS)`
+  select a.ledger from key_home k join account a on a.id = k.account_id where k.grant_id = $1`
+const OF_TOKEN = sql('home_of_token', SHORT_MS)`
+  select a.ledger, a.is_moving from oauth_object o join key_home k on k.grant_id = o.grant_id join account a on a.id = k.account_id
+  where o.model = 'AccessToken' and o.digest = $1`
 
 interface Row {
   readonly ledger: Home

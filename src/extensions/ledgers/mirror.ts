@@ -1,6 +1,6 @@
 // What operators set and a ledger reads beside its own rows, some of it in statements of calls: each ledger has a copy.
 // Where a destination's export stands is each ledger's own.
-import { type Database, type Queryable, type Statement, statement } from '../../database/database.ts'
+import { type Database, type Queryable, type Statement, sql } from '../../database/database.ts'
 
 interface Copied {
   /** Rows of a key and a value, both text. */
@@ -14,54 +14,38 @@ const SETTINGS = `'billing', 'branding', 'invoices', 'login', 'payments', 'sign-
 
 const COPIES: readonly Copied[] = [
   {
-    read: statement('mirror_settings', `select name as key, value from setting where name in (${SETTINGS})`),
-    put: statement(
-      'mirror_setting',
-      'insert into setting (name, value) values ($1, $2) on conflict (name) do update set value = excluded.value',
-    ),
-    remove: statement('mirror_no_setting', 'delete from setting where name = $1'),
+    read: sql('mirror_settings')`select name as key, value from setting where name in (${SETTINGS})`,
+    put: sql('mirror_setting')`
+      insert into setting (name, value) values ($1, $2) on conflict (name) do update set value = excluded.value`,
+    remove: sql('mirror_no_setting')`delete from setting where name = $1`,
   },
   {
     // Of the whole gateway.
-    read: statement(
-      'mirror_alert_settings',
-      `select scope as key, encode(sealed, 'hex') as value from alert_setting where scope = ''`,
-    ),
-    put: statement(
-      'mirror_alert_setting',
-      `insert into alert_setting (scope, sealed) values ($1, decode($2, 'hex')) on conflict (scope) do update set sealed = excluded.sealed`,
-    ),
-    remove: statement('mirror_no_alert_setting', 'delete from alert_setting where scope = $1'),
+    read: sql('mirror_alert_settings')`
+      select scope as key, encode(sealed, 'hex') as value from alert_setting where scope = ''`,
+    put: sql('mirror_alert_setting')`
+      insert into alert_setting (scope, sealed) values ($1, decode($2, 'hex')) on conflict (scope) do update set sealed = excluded.sealed`,
+    remove: sql('mirror_no_alert_setting')`delete from alert_setting where scope = $1`,
   },
   {
-    read: statement(
-      'mirror_exports',
-      `select id as key, jsonb_build_object('name', name, 'kind', kind, 'settings', settings)::text as value from export`,
-    ),
-    put: statement(
-      'mirror_export',
-      `insert into export (id, name, kind, settings, cursor_posting, cursor_account, cursor_id)
-       select $1, x.name, x.kind, x.settings, usage_horizon() - 1, '', ''
-       from jsonb_to_record($2::jsonb) as x(name text, kind text, settings jsonb)
-       on conflict (id) do update set name = excluded.name, settings = excluded.settings,
-         version = export.version + 1, lease_until = null, step_at = now()`,
-    ),
-    remove: statement('mirror_no_export', 'delete from export where id = $1'),
+    read: sql('mirror_exports')`
+      select id as key, jsonb_build_object('name', name, 'kind', kind, 'settings', settings)::text as value from export`,
+    put: sql('mirror_export')`
+      insert into export (id, name, kind, settings, cursor_posting, cursor_account, cursor_id)
+      select $1, x.name, x.kind, x.settings, usage_horizon() - 1, '', ''
+      from jsonb_to_record($2::jsonb) as x(name text, kind text, settings jsonb)
+      on conflict (id) do update set name = excluded.name, settings = excluded.settings,
+        version = export.version + 1, lease_until = null, step_at = now()`,
+    remove: sql('mirror_no_export')`delete from export where id = $1`,
   },
   {
-    read: statement(
-      'mirror_export_customers',
-      `select export_id || ' ' || account_id as key, customer as value from export_customer`,
-    ),
-    put: statement(
-      'mirror_export_customer',
-      `insert into export_customer (export_id, account_id, customer) values (split_part($1, ' ', 1), split_part($1, ' ', 2), $2)
-       on conflict (export_id, account_id) do update set customer = excluded.customer`,
-    ),
-    remove: statement(
-      'mirror_no_export_customer',
-      `delete from export_customer where export_id = split_part($1, ' ', 1) and account_id = split_part($1, ' ', 2)`,
-    ),
+    read: sql('mirror_export_customers')`
+      select export_id || ' ' || account_id as key, customer as value from export_customer`,
+    put: sql('mirror_export_customer')`
+      insert into export_customer (export_id, account_id, customer) values (split_part($1, ' ', 1), split_part($1, ' ', 2), $2)
+      on conflict (export_id, account_id) do update set customer = excluded.customer`,
+    remove: sql('mirror_no_export_customer')`
+      delete from export_customer where export_id = split_part($1, ' ', 1) and account_id = split_part($1, ' ', 2)`,
   },
 ]
 

@@ -1,7 +1,7 @@
 // Opens the ledgers of an installation in this process, beside the gateway of the control database.
 import type pg from 'pg'
 import type { Changes, Topic } from '../../database/changes.ts'
-import { type Database, SHORT_MS, statement } from '../../database/database.ts'
+import { type Database, SHORT_MS, sql } from '../../database/database.ts'
 import { LEDGER_SCHEMAS } from '../../database/tables.ts'
 import { Fault } from '../../kernel/fault.ts'
 import type { Log } from '../../kernel/log.ts'
@@ -182,7 +182,7 @@ export async function openLedgers<G>(options: LedgersOptions<G>) {
 const sameAddress = (one: pg.PoolConfig | undefined, other: pg.PoolConfig | undefined) =>
   one === other || (one?.connectionString !== undefined && one.connectionString === other?.connectionString)
 
-const SIZE = statement('ledger_size', 'select pg_database_size(current_database()) as bytes', SHORT_MS)
+const SIZE = sql('ledger_size', SHORT_MS)`select pg_database_size(current_database()) as bytes`
 /** What a new account is taken for, until the sizes are read again. */
 const ACCOUNT_BYTES = 65_536n
 

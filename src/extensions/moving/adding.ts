@@ -3,7 +3,7 @@ import { CliError, type Settings } from '../../cli/command.ts'
 import { readLedger } from '../../config.ts'
 import { createAudit } from '../../database/audit.ts'
 import { createChanges } from '../../database/changes.ts'
-import { type Database, openDatabase, statement } from '../../database/database.ts'
+import { type Database, openDatabase, sql } from '../../database/database.ts'
 import { installationOf, LEDGERS, sealLedger } from '../../database/ledgers.ts'
 import { checkDurability } from '../../database/migrate.ts'
 import { createSecrets } from '../../kernel/secret.ts'
@@ -17,18 +17,14 @@ type Adding = PlacesOf & Pick<Settings, 'environment'>
 const BY = { actor: 'command line', ip: null, requestId: null }
 /** Within this every gateway has learnt of a change. */
 const NOTICED_MS = 3_000
-const TABLES = statement(
-  'adding_tables',
-  `select count(*)::int as count, coalesce(bool_or(relname = 'migration'), false) as ours from pg_class
-   where relnamespace = 'public'::regnamespace and relkind in ('r', 'p', 'f', 'v', 'm')`,
-)
+const TABLES = sql('adding_tables')`
+  select count(*)::int as count, coalesce(bool_or(relname = 'migration'), false) as ours from pg_class
+  where relnamespace = 'public'::regnamespace and relkind in ('r', 'p', 'f', 'v', 'm')`
 /** A gateway that was started with it once has written a catalog. A ledger's own table of that name is empty. */
-const USED = statement('adding_used', 'select exists (select 1 from catalog_version) as used')
-const NEEDED = statement(
-  'removing_needed',
-  `select (select count(*)::int from account where ledger = $1) as accounts,
-     (select count(*)::int from crossing where ledger = $1) as open`,
-)
+const USED = sql('adding_used')`select exists (select 1 from catalog_version) as used`
+const NEEDED = sql('removing_needed')`
+  select (select count(*)::int from account where ledger = $1) as accounts,
+  (select count(*)::int from crossing where ledger = $1) as open`
 
 /** Checks it first, and leaves everything as it is where something is wrong. Of one that is there: its new address. */
 export async function addLedger(settings: Adding, text: string, world: World): Promise<{ isNew: boolean }> {

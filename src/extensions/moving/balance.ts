@@ -1,26 +1,19 @@
 // How full the ledgers of an installation are, and what would move to make them even.
-import { type Database, statement } from '../../database/database.ts'
+import { type Database, sql } from '../../database/database.ts'
 import { IS_TEST } from '../../kernel/test-account.ts'
 import { sumUsage } from '../../ledger/usage-sums.ts'
 import { controlOf, type Place, type Places } from './places.ts'
 import { CONTROL } from './steps.ts'
 
-const COUNTS = statement(
-  'places_accounts',
-  `select coalesce(ledger, '${CONTROL}') as name, count(*)::int as count from account where not ${IS_TEST('id')} group by 1`,
-)
-const BYTES = statement('place_bytes', 'select pg_database_size(current_database())::float8 as bytes', 5_000)
-const ACCOUNTS = statement(
-  'place_accounts',
-  `select id, name, status, region from account where coalesce(ledger, '${CONTROL}') = $1 and not ${IS_TEST('id')} and ($2::text is null or id < $2)
-   order by id desc limit $3`,
-)
-const CALLS = statement(
-  'place_calls',
-  `select a.id as account, a.region, coalesce((select sum(d.calls) from usage_day d where d.account_id = a.id), 0)::float8 as calls
-   from account a where a.ledger is null and a.frozen_until is distinct from 'infinity' and not ${IS_TEST('a.id')}`,
-  600_000,
-)
+const COUNTS = sql('places_accounts')`
+  select coalesce(ledger, '${CONTROL}') as name, count(*)::int as count from account where not ${IS_TEST('id')} group by 1`
+const BYTES = sql('place_bytes', 5_000)`select pg_database_size(current_database())::float8 as bytes`
+const ACCOUNTS = sql('place_accounts')`
+  select id, name, status, region from account where coalesce(ledger, '${CONTROL}') = $1 and not ${IS_TEST('id')} and ($2::text is null or id < $2)
+  order by id desc limit $3`
+const CALLS = sql('place_calls', 600_000)`
+  select a.id as account, a.region, coalesce((select sum(d.calls) from usage_day d where d.account_id = a.id), 0)::float8 as calls
+  from account a where a.ledger is null and a.frozen_until is distinct from 'infinity' and not ${IS_TEST('a.id')}`
 /** Below that share of the fullest ledger a difference is not worth a move. */
 const EVEN = 0.1
 

@@ -1,5 +1,5 @@
 // The rows of one account, read in one database and written to another, and what they come to at either end.
-import { type Database, type Queryable, type Statement, statement, type Value } from '../../database/database.ts'
+import { type Database, type Queryable, type Statement, sql, statement, type Value } from '../../database/database.ts'
 import { SHARED } from '../../database/tables.ts'
 import { sumArrived, WAITING as WAITING_CALLS } from '../../ledger/usage-sums.ts'
 import { one } from './steps.ts'
@@ -93,24 +93,20 @@ const GROWN = Object.fromEntries(
     TABLE,
     {
       // Rows that are older than the second moment were copied before.
-      page: statement(
-        `move_page_${TABLE}`,
-        `select coalesce(jsonb_agg(to_jsonb(t)), '[]')::text as rows, count(*)::int as count, max(t.id) as last from (
-           select * from ${TABLE} where account_id = $1 and id > $2 and ${AT} >= $3 order by id limit $4) t`,
-      ),
-      remove: statement(`move_remove_${TABLE}`, `delete from ${TABLE} where account_id = $1`, 600_000),
+      page: sql(`move_page_${TABLE}`)`
+        select coalesce(jsonb_agg(to_jsonb(t)), '[]')::text as rows, count(*)::int as count, max(t.id) as last from (
+        select * from ${TABLE} where account_id = $1 and id > $2 and ${AT} >= $3 order by id limit $4) t`,
+      remove: sql(`move_remove_${TABLE}`, 600_000)`delete from ${TABLE} where account_id = $1`,
     },
   ]),
 ) as Record<Growing, Record<'page' | 'remove', Statement>> // one for each
 /** Transfers between two moments, and their calls. */
-const PAGE_CALLS = statement(
-  'move_page_calls',
-  `with page as materialized (
-     select * from transfer where account_id = $1 and moved_at > $2::text::timestamptz and moved_at <= $3::text::timestamptz order by moved_at limit $4
-   ) select (select coalesce(jsonb_agg(to_jsonb(p)), '[]')::text from page p) as transfer,
-     (select coalesce(jsonb_agg(to_jsonb(u)), '[]')::text from usage u where u.account_id = $1 and u.id = any(array(select p.id from page p))) as usage,
-     count(*)::int as count, max(moved_at)::text as last from page`,
-)
+const PAGE_CALLS = sql('move_page_calls')`
+  with page as materialized (
+    select * from transfer where account_id = $1 and moved_at > $2::text::timestamptz and moved_at <= $3::text::timestamptz order by moved_at limit $4
+  ) select (select coalesce(jsonb_agg(to_jsonb(p)), '[]')::text from page p) as transfer,
+    (select coalesce(jsonb_agg(to_jsonb(u)), '[]')::text from usage u where u.account_id = $1 and u.id = any(array(select p.id from page p))) as usage,
+    count(*)::int as count, max(moved_at)::text as last from page`
 /** Everything up to a moment. */
 const TALLY_HISTORY = statement(
   'move_tally_history',
@@ -129,23 +125,18 @@ const TALLIES_BETWEEN = CALLS.map((TABLE) => TALLY(TABLE, `t.account_id = $1 and
 const TALLY_CALLS = statement('move_tally_calls', TALLIES_BETWEEN, 600_000)
 const ALL = (TABLE: string, OF: string) =>
   `select coalesce(jsonb_agg(to_jsonb(t)), '[]')::text as rows from ${TABLE} t where ${OF}`
-const TABLES = statement(
-  'move_tables',
-  `select c.relname as name from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'account_id' and not a.attisdropped
-   where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p') and not c.relispartition and c.relname <> all($1::text[]) order by 1`,
-)
+const TABLES = sql('move_tables')`
+  select c.relname as name from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'account_id' and not a.attisdropped
+  where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p') and not c.relispartition and c.relname <> all($1::text[]) order by 1`
 const DATED_ROWS = DATED.map(({ name: TABLE, AT, isTold }) => {
   const OF = `account_id = $1 and ${AT} >= $2 and ${AT} < $3`
   return {
     name: TABLE,
-    months: statement(
-      `move_months_${TABLE}`,
-      `select distinct date_trunc('month', ${AT}, 'UTC') as month from ${TABLE} where account_id = $1 and ${AT} < $2 order by 1`,
-      600_000,
-    ),
+    months: sql(`move_months_${TABLE}`, 600_000)`
+      select distinct date_trunc('month', ${AT}, 'UTC') as month from ${TABLE} where account_id = $1 and ${AT} < $2 order by 1`,
     all: statement(`move_all_${TABLE}`, ALL(TABLE, OF), 600_000),
     tally: statement(`move_tally_${TABLE}`, TALLY(TABLE, OF), 600_000),
-    remove: statement(`move_remove_${TABLE}`, `delete from ${TABLE} where ${OF}`, 600_000),
+    remove: sql(`move_remove_${TABLE}`, 600_000)`delete from ${TABLE} where ${OF}`,
     /** Since a moment. */
     part: { name: TABLE, OF: `account_id = $1 and ${AT} >= $2`, isTold },
   }
@@ -190,7 +181,7 @@ export async function restOf(on: Queryable, isWithin: boolean) {
   const tallied = ({ name: TABLE, OF }: Part) => TALLY(TABLE, OF)
   return {
     parts,
-    rows: statement(`move_rest_${kind}`, `${ROWS} union all ${WAITING_IDS}`, 600_000),
+    rows: sql(`move_rest_${kind}`, 600_000)`${ROWS} union all ${WAITING_IDS}`,
     tally: statement(`move_tally_changing_${kind}`, compared.map(tallied).join(' union all '), 600_000),
     /** With the account closed, of what may have been written since it was compared. */
     tallyRest: statement(
@@ -216,13 +207,11 @@ const step = (parts: readonly Part[], write: (part: Part) => string, LAST: strin
   withinMs: 600_000,
 })
 /** What was kept of requests and answers stays behind, and goes at once: nobody reads it there any more. */
-export const REMOVE_CONTENT = statement(
-  'move_remove_content',
-  `with gone as (delete from recording where (account_id, id) in (select account_id, id from recording where account_id = $1 limit 500) returning 1)
-   select count(*)::int as count from gone`,
-)
+export const REMOVE_CONTENT = sql('move_remove_content')`
+  with gone as (delete from recording where (account_id, id) in (select account_id, id from recording where account_id = $1 limit 500) returning 1)
+  select count(*)::int as count from gone`
 /** Sign-ins at tool servers are for this gateway alone: people sign in anew elsewhere. */
-export const REMOVE_SIGN_INS = statement('move_remove_sign_ins', 'delete from tool_connection where account_id = $1')
+export const REMOVE_SIGN_INS = sql('move_remove_sign_ins')`delete from tool_connection where account_id = $1`
 /** Of rows as JSON; the second value says which version of the target's catalog is which of the source's. */
 const INSERT = (TABLE: string, ROWS: string) =>
   `insert into ${TABLE} select p.* from jsonb_array_elements(${ROWS}) r, lateral jsonb_populate_record(null::${TABLE},
@@ -234,59 +223,40 @@ const EXPORTS_FROM_HERE = ` || jsonb_build_object('cursor_posting', usage_horizo
 /** The name is one of the above. */
 const insertInto = (TABLE: string) => statement(`move_insert_${TABLE}`, INSERT(TABLE, '$1::jsonb'), 600_000)
 // People are known by their address; whoever is an operator here is not therefore one there.
-const MEMBERS = statement(
-  'move_members',
-  `select coalesce(jsonb_agg(jsonb_build_object('id', p.id, 'email', p.email, 'password', p.password, 'verified', p.email_verified_at, 'role', m.role, 'at', m.created_at)), '[]')::text as rows
-   from membership m join person p on p.id = m.person_id where m.account_id = $1`,
-)
-const PUT_PEOPLE = statement(
-  'move_put_people',
-  `insert into person (id, email, password, email_verified_at) select x.id, x.email, x.password, x.verified
-   from jsonb_to_recordset($1::jsonb) as x(id text, email text, password text, verified timestamptz)
-   on conflict do nothing`,
-)
-const PUT_MEMBERS = statement(
-  'move_put_members',
-  `insert into membership (account_id, person_id, role, created_at) select $1, p.id, x.role, x.at
-   from jsonb_to_recordset($2::jsonb) as x(email text, role text, at timestamptz) join person p on p.email = x.email`,
-)
-const TEAM_MEMBERS = statement(
-  'move_team_members',
-  `select coalesce(jsonb_agg(jsonb_build_object('team', m.team_id, 'email', p.email)), '[]')::text as rows
-   from team_person m join person p on p.id = m.person_id where m.account_id = $1`,
-)
-const PUT_TEAM_MEMBERS = statement(
-  'move_put_team_members',
-  `insert into team_member (account_id, team_id, person_id) select $1, x.team, p.id
-   from jsonb_to_recordset($2::jsonb) as x(team text, email text) join person p on p.email = x.email on conflict do nothing`,
-)
-const REMOVE_EXPORTS = statement('move_remove_exports', 'delete from export where account_id = $1')
-const REMOVE_MEMBERS = statement('move_remove_members', 'delete from membership where account_id = $1')
-const TALLY_MEMBERS = statement(
-  'move_tally_members',
-  `select count(*)::int as rows, coalesce(sum(hashtextextended(p.email || ' ' || m.role, 0)), 0)::text as mark
-   from membership m join person p on p.id = m.person_id where m.account_id = $1`,
-)
-const VERSIONS = statement(
-  'move_versions',
-  `select distinct (r ->> 'catalog_version')::int as version
-   from jsonb_path_query($1::jsonb, (case jsonb_typeof($1::jsonb) when 'array' then '$[*]' else '$.*[*]' end)::jsonpath) r where r ? 'catalog_version'`,
-)
-const DOCUMENT = statement('move_document', 'select document from catalog_version where version = $1')
-const LOCK_VERSIONS = statement('catalog_lock', 'select pg_advisory_xact_lock(7046029259)')
+const MEMBERS = sql('move_members')`
+  select coalesce(jsonb_agg(jsonb_build_object('id', p.id, 'email', p.email, 'password', p.password, 'verified', p.email_verified_at, 'role', m.role, 'at', m.created_at)), '[]')::text as rows
+  from membership m join person p on p.id = m.person_id where m.account_id = $1`
+const PUT_PEOPLE = sql('move_put_people')`
+  insert into person (id, email, password, email_verified_at) select x.id, x.email, x.password, x.verified
+  from jsonb_to_recordset($1::jsonb) as x(id text, email text, password text, verified timestamptz)
+  on conflict do nothing`
+const PUT_MEMBERS = sql('move_put_members')`
+  insert into membership (account_id, person_id, role, created_at) select $1, p.id, x.role, x.at
+  from jsonb_to_recordset($2::jsonb) as x(email text, role text, at timestamptz) join person p on p.email = x.email`
+const TEAM_MEMBERS = sql('move_team_members')`
+  select coalesce(jsonb_agg(jsonb_build_object('team', m.team_id, 'email', p.email)), '[]')::text as rows
+  from team_person m join person p on p.id = m.person_id where m.account_id = $1`
+const PUT_TEAM_MEMBERS = sql('move_put_team_members')`
+  insert into team_member (account_id, team_id, person_id) select $1, x.team, p.id
+  from jsonb_to_recordset($2::jsonb) as x(team text, email text) join person p on p.email = x.email on conflict do nothing`
+const REMOVE_EXPORTS = sql('move_remove_exports')`delete from export where account_id = $1`
+const REMOVE_MEMBERS = sql('move_remove_members')`delete from membership where account_id = $1`
+const TALLY_MEMBERS = sql('move_tally_members')`
+  select count(*)::int as rows, coalesce(sum(hashtextextended(p.email || ' ' || m.role, 0)), 0)::text as mark
+  from membership m join person p on p.id = m.person_id where m.account_id = $1`
+const VERSIONS = sql('move_versions')`
+  select distinct (r ->> 'catalog_version')::int as version
+  from jsonb_path_query($1::jsonb, (case jsonb_typeof($1::jsonb) when 'array' then '$[*]' else '$.*[*]' end)::jsonpath) r where r ? 'catalog_version'`
+const DOCUMENT = sql('move_document')`select document from catalog_version where version = $1`
+const LOCK_VERSIONS = sql('catalog_lock')`select pg_advisory_xact_lock(7046029259)`
 // Below zero, where no version of its own ever is: a price that was valid elsewhere, by which nothing is sold here.
-const PUT_DOCUMENT = statement(
-  'move_put_document',
-  `with known as (select version from catalog_version where document = $1 order by abs(version) limit 1), made as (
-     insert into catalog_version (version, document, note, actor)
-     select least(min(version), 0) - 1, $1, $2, 'system' from catalog_version having not exists (select 1 from known) returning version)
-   select version from known union all select version from made`,
-)
-const BALANCE = statement(
-  'move_balance',
-  `select coalesce(sum(amount), 0)::bigint as sum from entry where account_id = $1 and account = 'account:' || $1::text`,
-  600_000,
-)
+const PUT_DOCUMENT = sql('move_put_document')`
+  with known as (select version from catalog_version where document = $1 order by abs(version) limit 1), made as (
+    insert into catalog_version (version, document, note, actor)
+    select least(min(version), 0) - 1, $1, $2, 'system' from catalog_version having not exists (select 1 from known) returning version)
+  select version from known union all select version from made`
+const BALANCE = sql('move_balance', 600_000)`
+  select coalesce(sum(amount), 0)::bigint as sum from entry where account_id = $1 and account = 'account:' || $1::text`
 
 const PAGE_ROWS = 1_000
 /** A recording may have a megabyte. */
