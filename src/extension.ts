@@ -1,27 +1,54 @@
 // What a gateway can do without. An extension is a folder in `extensions/` with `extension.ts`, which exports one value
 // of this type. The core knows it only by this type; compose.ts has the list. An extension that is switched off leaves
 // its tables alone, and its addresses answer 404.
+import type { ApiKeys } from './admission/api-key.ts'
 import type { CallerRules } from './api/api.ts'
 import type { EndpointSpec } from './catalog/endpoint.ts'
 import type { CatalogSection } from './catalog/section.ts'
+import type { CatalogStore } from './catalog/store.ts'
 import type { Config } from './config.ts'
+import type { Audit } from './database/audit.ts'
+import type { Changes } from './database/changes.ts'
 import type { Database, Queryable } from './database/database.ts'
+import type { Branding } from './identity/branding/branding.ts'
 import type { LeavingDeps } from './identity/leaving.ts'
 import type { Proof } from './identity/sessions.ts'
 import type { Offered, SecurityView } from './identity/views.ts'
+import type { Work } from './jobs/work.ts'
 import type { Log } from './kernel/log.ts'
-import type { Secrets } from './kernel/secret.ts'
+import type { ContentSealer, Secrets } from './kernel/secret.ts'
 import type { World } from './kernel/world.ts'
 import type { Ledger } from './ledger/ledger.ts'
 import type { Resource } from './operator/resource.ts'
 import type { PathHooks } from './pipeline/hooks.ts'
+import type { Billing } from './reports/billing.ts'
 import type { CallStore } from './reports/dialect.ts'
 import type { CheckDeps, VendorChecks } from './routing/checks.ts'
 import type { Incident } from './telemetry/incidents.ts'
 import type { Metrics } from './telemetry/metrics.ts'
 import type { Tracer } from './telemetry/monitor.ts'
 import type { Upstream } from './upstream/call.ts'
+import type { Credentials } from './upstream/credentials/credentials.ts'
 import type { Logins, Workload } from './upstream/login.ts'
+
+/** What a gateway has for its parts. Each part asks for what it uses. */
+export interface CoreParts extends LoginParts {
+  readonly log: Log
+  readonly audit: Audit
+  readonly changes: Changes
+  readonly catalog: CatalogStore
+  readonly apiKeys: ApiKeys
+  readonly credentials: Credentials
+  readonly logins: Logins
+  readonly sealer: ContentSealer
+  readonly branding: Branding
+  readonly billing: Billing
+  readonly config: Config
+  readonly work: Pick<Work, 'begin'>
+  /** The address at which callers reach it, and the one of the simulated vendors. */
+  readonly publicUrl: () => string
+  readonly sandboxUrl: () => string | undefined
+}
 
 /** Something that is done again and again beside the calls. */
 interface PeriodicWork {

@@ -2,15 +2,14 @@
 // evaluation is written once, with a delivery for each receiver; deliveries.ts sends them. A condition that has cleared
 // may fire again.
 
-import { type Database, type Queryable, sql } from '../../database/database.ts'
+import { type Queryable, sql } from '../../database/database.ts'
+import type { CoreParts } from '../../extension.ts'
 import type { Branding } from '../../identity/branding/branding.ts'
 import type { Deliveries } from '../../jobs/deliveries.ts'
 import { Fault } from '../../kernel/fault.ts'
-import type { Log } from '../../kernel/log.ts'
-import type { Secrets } from '../../kernel/secret.ts'
 import { NEVER } from '../../kernel/timers.ts'
 import { asPage, type Paging } from '../../kernel/view.ts'
-import { newId, type World } from '../../kernel/world.ts'
+import { newId } from '../../kernel/world.ts'
 import type { GuardedFetch } from '../../upstream/guard.ts'
 import { alertMail, alertMessage, type MailOf } from './alert-message.ts'
 import { createReceivers, type Mailbox } from './receivers.ts'
@@ -52,18 +51,15 @@ export interface Alerts {
   tick(): Promise<void>
 }
 
-export interface AlertsOptions extends OwnConditions {
-  readonly secrets: Secrets
+export interface AlertsOptions
+  extends Pick<CoreParts, 'secrets' | 'world' | 'log' | 'database' | 'publicUrl'>,
+    OwnConditions {
   readonly guard: Pick<GuardedFetch, 'check'>
-  readonly world: World
-  readonly log: Log
-  readonly database: Database
   readonly deliveries: Pick<
     Deliveries,
     'add' | 'sendUnstored' | 'wake' | 'about' | 'withdrawAlerts' | 'forgetAlertMails'
   >
   readonly branding: Pick<Branding, 'get'>
-  readonly publicUrl: () => string
   /** Undefined: no mail server is configured. */
   readonly mails: unknown
 }

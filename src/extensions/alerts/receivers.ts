@@ -2,14 +2,14 @@
 // the account (for the gateway's alerts: to operators) and to mailboxes that confirmed it once by a link, and to nobody
 // who unsubscribed. Strangers get one mail.
 
-import { type Database, type Queryable, sql } from '../../database/database.ts'
+import { type Queryable, sql } from '../../database/database.ts'
+import type { CoreParts } from '../../extension.ts'
 import type { Branding } from '../../identity/branding/branding.ts'
 import { readMailbox } from '../../identity/mailbox.ts'
 import { CONFIRMATION, type Deliveries } from '../../jobs/deliveries.ts'
 import { Fault } from '../../kernel/fault.ts'
-import type { Log } from '../../kernel/log.ts'
-import { type Secrets, sameBytes, seal, sign, unseal } from '../../kernel/secret.ts'
-import { newId, type World } from '../../kernel/world.ts'
+import { sameBytes, seal, sign, unseal } from '../../kernel/secret.ts'
+import { newId } from '../../kernel/world.ts'
 import { confirmationMail } from './alert-message.ts'
 import { alertRules } from './rules.ts'
 import { type AlertSettings, type AlertSettingsInput, type Receiver, readAlertSettings } from './views.ts'
@@ -19,14 +19,9 @@ export interface Mailbox {
   readonly address: string
 }
 
-interface ReceiverDeps {
-  readonly database: Database
-  readonly secrets: Secrets
-  readonly world: World
-  readonly log: Log
+interface ReceiverDeps extends Pick<CoreParts, 'database' | 'secrets' | 'world' | 'log' | 'publicUrl'> {
   readonly deliveries: Pick<Deliveries, 'add' | 'forgetAlertMails'>
   readonly branding: Pick<Branding, 'get'>
-  readonly publicUrl: () => string
 }
 
 type Stored = NonNullable<ReturnType<typeof readAlertSettings>>['value']

@@ -1,16 +1,14 @@
 // Alerts, their rules and their receivers: those of the gateway, and those of accounts.
 import * as z from 'zod'
 import type { Audit } from '../../database/audit.ts'
-import type { Database } from '../../database/database.ts'
+import type { CoreParts } from '../../extension.ts'
 import { shownTarget } from '../../jobs/delivery.ts'
 import { id, paging, type Resource, resource } from '../../operator/resource.ts'
 import type { Alerts } from './alerts.ts'
 import { type AlertSettings, alertPage, alertSettings, alertSettingsInput, alertView } from './views.ts'
 
-export interface AlertDeps {
+export interface AlertDeps extends Pick<CoreParts, 'audit' | 'database'> {
   readonly alerts: Alerts
-  readonly audit: Audit
-  readonly database: Database
 }
 
 /** The gateway's own. */

@@ -2,11 +2,11 @@
 // transfers become files with digests. Then its calls leave the database; what was given or taken back stays, since
 // invoices, lots and payments refer to it. What is here of an account after its last checkpoint is all that
 // verification replays.
-import { type Database, PATIENT, type Queryable, sql } from '../../database/database.ts'
+import { PATIENT, type Queryable, sql } from '../../database/database.ts'
 import { changeTables, isLocked } from '../../database/prune.ts'
+import type { CoreParts } from '../../extension.ts'
 import { DAY_MS, dayOfMs, formatDay, monthStart, parseDay } from '../../kernel/calendar.ts'
-import type { Log } from '../../kernel/log.ts'
-import { idAtTime, type World } from '../../kernel/world.ts'
+import { idAtTime } from '../../kernel/world.ts'
 import { CHECKPOINTS_OF, type Checkpoint, type StoredCheckpoint, signatureOf } from '../../ledger/checkpoint.ts'
 import {
   DETACH_LOCKS_MS,
@@ -36,10 +36,7 @@ export interface ArchivedFile {
   readonly sha256: string
 }
 
-interface ArchiveOptions {
-  readonly database: Database
-  readonly world: World
-  readonly log: Log
+interface ArchiveOptions extends Pick<CoreParts, 'database' | 'world' | 'log'> {
   readonly key: Buffer
   /** Undefined: nothing is archived. */
   readonly store: ArchiveStore | undefined

@@ -1,9 +1,8 @@
 // What is checked of the files of a month, when somebody asks.
 import { type Database, sql } from '../../database/database.ts'
+import type { CoreParts } from '../../extension.ts'
 import { formatCredits } from '../../kernel/credits.ts'
 import { Fault } from '../../kernel/fault.ts'
-import type { Log } from '../../kernel/log.ts'
-import type { World } from '../../kernel/world.ts'
 import type { Checkpoint, StoredCheckpoint } from '../../ledger/checkpoint.ts'
 import { movedBy } from '../../reports/movements.ts'
 import { CHECKPOINTS, nameOf, readArchived } from '../../reports/verify/checkpoints.ts'
@@ -38,13 +37,11 @@ interface CheckOptions {
   readonly key: Buffer
 }
 
-interface Surroundings {
+interface Surroundings extends Pick<CoreParts, 'world' | 'log'> {
   readonly config: {
     readonly TOLLGATE_RETENTION_LEDGER_MONTHS: number
     readonly TOLLGATE_RETENTION_USAGE_MONTHS: number
   }
-  readonly world: World
-  readonly log: Log
 }
 
 export function openLedgerArchive({ config, world, log }: Surroundings, parts: CheckOptions): ArchiveWork {

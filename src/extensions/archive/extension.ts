@@ -1,23 +1,13 @@
 // The archive of the ledger: what is over and verified leaves the database as files.
 import { join } from 'node:path'
-import type { Config } from '../../config.ts'
-import type { Database } from '../../database/database.ts'
-import { defineExtension } from '../../extension.ts'
-import type { Log } from '../../kernel/log.ts'
-import type { Secrets } from '../../kernel/secret.ts'
-import type { World } from '../../kernel/world.ts'
+import { type CoreParts, defineExtension } from '../../extension.ts'
 import type { S3Send } from '../s3/s3.ts'
 import type { ArchiveStore } from './archive.ts'
 import { openLedgerArchive } from './check.ts'
 import { archiveResources } from './resources.ts'
 import { createDiskArchive, createS3Archive } from './store.ts'
 
-interface Core {
-  readonly config: Config
-  readonly world: World
-  readonly log: Log
-  readonly database: Database
-  readonly secrets: Secrets
+interface Core extends Pick<CoreParts, 'config' | 'world' | 'log' | 'database' | 'secrets'> {
   readonly s3: S3Send | undefined
 }
 

@@ -5,8 +5,8 @@ import type { Principal } from '../../admission/api-key.ts'
 import { dropStoredAnswer, runsWith, storedAnswers } from '../../admission/idempotency.ts'
 import type { Labels } from '../../admission/labels.ts'
 import { sdkBody } from '../../api/server/envelope.ts'
-import type { CatalogStore } from '../../catalog/store.ts'
 import type { Database } from '../../database/database.ts'
+import type { CoreParts } from '../../extension.ts'
 import { asFault, Fault, type FaultName, invalid } from '../../kernel/fault.ts'
 import { NEVER } from '../../kernel/timers.ts'
 import { newId } from '../../kernel/world.ts'
@@ -19,9 +19,7 @@ import { rollUpKept } from '../../protocols/text/openai-responses/pass.ts'
 import { readEvents } from '../../protocols/text/relay.ts'
 import { openaiError } from '../../protocols/vendor-fault.ts'
 
-export interface BackgroundCallDeps extends ArriveDeps {
-  readonly catalog: CatalogStore
-}
+export type BackgroundCallDeps = Pick<CoreParts, 'catalog'> & ArriveDeps
 
 interface BackgroundCall {
   readonly account: string

@@ -1,11 +1,7 @@
-// Work that nobody waits for, on the same path as every call: callers' files, batches, and responses in the background.
-// Callers ask for these as for responses and conversations that a vendor keeps, so those are here too.
-import type { ApiKeys } from '../../admission/api-key.ts'
 import { type Api, mountFree } from '../../api/api.ts'
 import type { BodyRules } from '../../api/server/body.ts'
 import type { AssetStore } from '../../assets/store.ts'
-import type { Database } from '../../database/database.ts'
-import { defineExtension } from '../../extension.ts'
+import { type CoreParts, defineExtension } from '../../extension.ts'
 import type { JobEngine } from '../../jobs/engine.ts'
 import { withCommands } from '../../operator/command.ts'
 import type { ArriveDeps } from '../../pipeline/arrive.ts'
@@ -22,10 +18,10 @@ import { pruneBackground, startBackground } from './responses.ts'
 import { type StoredDeps, storedHandlers } from './stored.ts'
 import { STORED } from './stored-endpoints.ts'
 
-interface Core extends Omit<BatchDeps, 'path' | 'read' | 'files' | 'keys' | 'work' | 'timing'> {
-  readonly database: Database
+interface Core
+  extends Pick<CoreParts, 'database' | 'apiKeys'>,
+    Omit<BatchDeps, 'path' | 'read' | 'files' | 'keys' | 'work' | 'timing'> {
   readonly jobs: Pick<JobEngine, 'work' | 'timing'>
-  readonly apiKeys: ApiKeys
   readonly byokKeys: StoredDeps['byokKeys']
   /** The store of the files' bytes. */
   readonly files: AssetStore

@@ -3,9 +3,9 @@
 
 import { type Database, sql } from '../../database/database.ts'
 import { pruneAll } from '../../database/prune.ts'
+import type { CoreParts } from '../../extension.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { isObject, type Json, text } from '../../kernel/json.ts'
-import type { ContentSealer } from '../../kernel/secret.ts'
 import { sleep } from '../../kernel/timers.ts'
 import type { World } from '../../kernel/world.ts'
 import { BufferedSink, type ResponseSink } from '../../pipeline/response-sink.ts'
@@ -56,11 +56,7 @@ interface Whose {
   readonly id: string
 }
 
-interface Stores {
-  readonly database: Database
-  readonly sealer: ContentSealer
-  readonly world: World
-}
+type Stores = Pick<CoreParts, 'database' | 'sealer' | 'world'>
 
 const placeOf = ({ account_id, id }: Whose, last: number) => ({
   table: 'background_event',

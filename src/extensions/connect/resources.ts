@@ -5,25 +5,20 @@ import { vendorBridge } from '../../catalog/bridge.ts'
 import { auth, type CatalogInput, catalogName, checkDocument, credentialName } from '../../catalog/document.ts'
 import { belowCostNotes } from '../../catalog/margin.ts'
 import { type Preset, type PresetFormat, readPresets } from '../../catalog/preset.ts'
-import type { CatalogStore } from '../../catalog/store.ts'
 import { readTextTraits } from '../../catalog/traits.ts'
 import { addressesOf, belongsTo } from '../../catalog/vendor-edit.ts'
 import { appliedView } from '../../catalog/views.ts'
-import type { Audit } from '../../database/audit.ts'
-import type { Database } from '../../database/database.ts'
+import type { CoreParts } from '../../extension.ts'
 import { parseCredits } from '../../kernel/credits.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { page } from '../../kernel/view.ts'
-import type { World } from '../../kernel/world.ts'
 import { KIND_NAMES, PROTOCOLS } from '../../meter/kind.ts'
 import { dryRun, isDryRun, type Resource, requireRight, resource, secret, text } from '../../operator/resource.ts'
 import { checkedAddress, mayAllGo, notAtHome } from '../../operator/resources/credential-moves.ts'
 import type { Target } from '../../protocols/protocol.ts'
 import type { ModelFacts } from '../../protocols/text/text.ts'
 import { vendorTest } from '../../routing/views.ts'
-import type { Upstream } from '../../upstream/call.ts'
 import type { Credentials } from '../../upstream/credentials/credentials.ts'
-import type { Logins } from '../../upstream/login.ts'
 import {
   type ChosenModel,
   type Connection,
@@ -36,15 +31,10 @@ import { filledAddress, filledIn, findPreset, withLogin } from '../connection/fi
 import { testVendor } from '../probes/vendor-test.ts'
 import { connectCheckView, presetView } from './views.ts'
 
-export interface ConnectDeps {
-  readonly database: Database
-  readonly audit: Audit
-  readonly catalog: CatalogStore
-  readonly credentials: Credentials
-  readonly upstream: Upstream
-  readonly logins: Logins
-  readonly world: World
-}
+export type ConnectDeps = Pick<
+  CoreParts,
+  'database' | 'audit' | 'catalog' | 'credentials' | 'upstream' | 'logins' | 'world'
+>
 
 const factor = z
   .union([z.string(), z.number()])

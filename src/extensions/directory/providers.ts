@@ -2,8 +2,9 @@
 // responsible, and the accounts and roles that its groups and domains give. A client secret is a sealed credential
 // named `login-<id>`.
 import { accountUnknown } from '../../admission/accounts.ts'
-import type { Audit, By } from '../../database/audit.ts'
-import { type Database, type Queryable, sql } from '../../database/database.ts'
+import type { By } from '../../database/audit.ts'
+import { type Queryable, sql } from '../../database/database.ts'
+import type { CoreParts } from '../../extension.ts'
 import { type MayGive, requireCovered } from '../../identity/people.ts'
 import type { AnyRole } from '../../identity/roles.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
@@ -21,9 +22,7 @@ interface ProviderInput extends Omit<StoredProvider, 'id' | 'updatedAt'> {
 
 export type Providers = ReturnType<typeof createProviders>
 
-interface ProviderDeps {
-  readonly database: Database
-  readonly audit: Audit
+interface ProviderDeps extends Pick<CoreParts, 'database' | 'audit'> {
   readonly credentials: Pick<Credentials, 'get' | 'storeWith' | 'noticed' | 'remove'>
   readonly guard: Pick<GuardedFetch, 'check'>
 }

@@ -3,8 +3,9 @@
 // a person who also belongs to others: it can remove its own membership from them, and neither change their email
 // address nor delete them.
 import { GIVE_UP } from '../../admission/teams.ts'
-import type { Audit, By } from '../../database/audit.ts'
-import { type Database, isTaken, type Queryable, sql } from '../../database/database.ts'
+import type { By } from '../../database/audit.ts'
+import { isTaken, type Queryable, sql } from '../../database/database.ts'
+import type { CoreParts } from '../../extension.ts'
 import type { LeavingDeps } from '../../identity/leaving.ts'
 import { domainOf } from '../../identity/mailbox.ts'
 import { JOIN, type Members } from '../../identity/members.ts'
@@ -20,7 +21,7 @@ import {
 import type { Sessions } from '../../identity/sessions.ts'
 import { Fault } from '../../kernel/fault.ts'
 import type { Json } from '../../kernel/json.ts'
-import { newId, type World } from '../../kernel/world.ts'
+import { newId } from '../../kernel/world.ts'
 import { type GivenGroup, type GivenUser, readGroup, readUser } from './scim-given.ts'
 import { ScimError } from './scim-query.ts'
 
@@ -39,10 +40,7 @@ export type Next = (was: Json) => Json
 
 export type Scim = ReturnType<typeof createScim>
 
-interface ScimDeps extends LeavingDeps {
-  readonly database: Database
-  readonly world: World
-  readonly audit: Audit
+interface ScimDeps extends Pick<CoreParts, 'database' | 'world' | 'audit'>, LeavingDeps {
   readonly members: Pick<Members, 'invite' | 'remove' | 'changeRole' | 'changeOperator'>
   /** Whether invitations can be sent. */
   readonly mails: boolean

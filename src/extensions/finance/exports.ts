@@ -3,16 +3,15 @@
 // sent again with the same ids and content.
 
 import type { CatalogStore } from '../../catalog/store.ts'
-import type { Audit, By } from '../../database/audit.ts'
+import type { By } from '../../database/audit.ts'
 import { type Database, type Statement, sql } from '../../database/database.ts'
+import type { CoreParts } from '../../extension.ts'
 import type { Branding } from '../../identity/branding/branding.ts'
-import { createWorkTable, type Ending, type Work, type WorkRow } from '../../jobs/work.ts'
+import { createWorkTable, type Ending, type WorkRow } from '../../jobs/work.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
-import type { Log } from '../../kernel/log.ts'
-import type { Secrets } from '../../kernel/secret.ts'
 import { isTestAccount } from '../../kernel/test-account.ts'
 import { asView, type Page, type Paging } from '../../kernel/view.ts'
-import { idAtTime, newId, type World } from '../../kernel/world.ts'
+import { idAtTime, newId } from '../../kernel/world.ts'
 import type { Billing } from '../../reports/billing.ts'
 import type { Credentials } from '../../upstream/credentials/credentials.ts'
 import type { GuardedFetch } from '../../upstream/guard.ts'
@@ -61,18 +60,12 @@ interface ExportPatch {
   readonly settings?: Record<string, unknown> | undefined
 }
 
-export interface ExportOptions {
-  readonly database: Database
-  readonly audit: Audit
+export interface ExportOptions extends Pick<CoreParts, 'database' | 'audit' | 'secrets' | 'world' | 'log' | 'work'> {
   readonly credentials: Pick<Credentials, 'get' | 'source'>
   readonly billing: Pick<Billing, 'get'>
   readonly branding: Pick<Branding, 'get'>
   readonly catalog: Pick<CatalogStore, 'at' | 'current'>
   readonly guard: Pick<GuardedFetch, 'check' | 'send'>
-  readonly secrets: Secrets
-  readonly world: World
-  readonly log: Log
-  readonly work: Pick<Work, 'begin'>
   readonly timing: { readonly leaseMs: number; readonly retryMs: number; readonly fetchEveryMs: number }
 }
 

@@ -1,11 +1,11 @@
 // Files of usage in a bucket: calls as Parquet by the hour in which they were posted, or FOCUS by the day. A file is
 // named by its first call, so a file that is written again after a crash overwrites itself.
 
+import type { CoreParts } from '../../extension.ts'
 import { DAY_MS } from '../../kernel/calendar.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { isTestAccount } from '../../kernel/test-account.ts'
 import { idAtTime, timeOfId } from '../../kernel/world.ts'
-import type { Billing } from '../../reports/billing.ts'
 import { csvLine } from '../../reports/csv.ts'
 import type { CreditWorth } from '../../reports/views.ts'
 import { createS3Client } from '../s3/s3.ts'
@@ -216,9 +216,7 @@ const PAGE_ROWS = 5_000
  */
 const CALL_MS_MAX = 40 * 86_400_000
 
-interface FocusDeps extends FocusSources {
-  readonly billing: Billing
-}
+type FocusDeps = Pick<CoreParts, 'billing'> & FocusSources
 
 /** The calls that were posted in a range of time. */
 export async function* focusCsv(

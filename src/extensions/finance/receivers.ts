@@ -1,11 +1,11 @@
 // Receivers of events over HTTP: a webhook, OpenMeter, Lago and Stripe. Each sends rows in order and returns how many
 // of them, from the first on, were accepted.
+import type { CoreParts } from '../../extension.ts'
 import { signedHeaders } from '../../jobs/webhook.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { withoutCredentials } from '../../kernel/redact.ts'
-import type { Secrets } from '../../kernel/secret.ts'
 import { NEVER } from '../../kernel/timers.ts'
-import { newId, type World } from '../../kernel/world.ts'
+import { newId } from '../../kernel/world.ts'
 import { bearer, type HttpCall } from '../../upstream/call.ts'
 import type { GuardedFetch } from '../../upstream/guard.ts'
 import { factsOf, quantitiesOf, requestIdOf, type UsageRow } from './usage-rows.ts'
@@ -39,11 +39,9 @@ export interface Receiver {
   test(): Promise<Problem | undefined>
 }
 
-export interface ReceiverDeps {
+export interface ReceiverDeps extends Pick<CoreParts, 'world' | 'secrets'> {
   /** With the SSRF guard, because addresses come from the operator API. */
   readonly upstream: Pick<GuardedFetch, 'send'>
-  readonly world: World
-  readonly secrets: Secrets
   /** The destination's own id. */
   readonly id: string
   /** The value of its credential; empty if it needs none. */

@@ -3,14 +3,15 @@
 
 import { credentialsOf } from '../../catalog/document.ts'
 import type { CatalogStore } from '../../catalog/store.ts'
-import type { Audit, By } from '../../database/audit.ts'
-import { type Database, sql } from '../../database/database.ts'
+import type { By } from '../../database/audit.ts'
+import { sql } from '../../database/database.ts'
+import type { CoreParts } from '../../extension.ts'
 import { DAY_MS, formatDay, parseDay } from '../../kernel/calendar.ts'
 import { formatCredits, parseCredits } from '../../kernel/credits.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
 import { IS_TEST } from '../../kernel/test-account.ts'
 import { asView, type Page, type Paging } from '../../kernel/view.ts'
-import { idAtTime, newId, timeOfId, type World } from '../../kernel/world.ts'
+import { idAtTime, newId, timeOfId } from '../../kernel/world.ts'
 import { BYOK } from '../../ledger/operation.ts'
 import { TOKENS } from '../../ledger/usage-sums.ts'
 import type { Billing } from '../../reports/billing.ts'
@@ -30,14 +31,11 @@ import {
 
 export type VendorReports = ReturnType<typeof createVendorReports>
 
-export interface ReportOptions {
-  readonly database: Database
-  readonly audit: Audit
+export interface ReportOptions extends Pick<CoreParts, 'database' | 'audit' | 'world'> {
   readonly catalog: Pick<CatalogStore, 'at' | 'current'>
   readonly credentials: Pick<Credentials, 'get'>
   readonly billing: Pick<Billing, 'get'>
   readonly guard: Pick<GuardedFetch, 'send'>
-  readonly world: World
 }
 
 const DAYS_MAX = 31

@@ -1,12 +1,9 @@
 // Exports of usage: destinations, their customers and credentials, and FOCUS files.
 import * as z from 'zod'
-import type { CatalogStore } from '../../catalog/store.ts'
-import type { Database } from '../../database/database.ts'
-import type { Branding } from '../../identity/branding/branding.ts'
+import type { CoreParts } from '../../extension.ts'
 import { invalid } from '../../kernel/fault.ts'
 import { page } from '../../kernel/view.ts'
 import { id, paging, type Resource, range, resource, secret, text } from '../../operator/resource.ts'
-import type { Billing } from '../../reports/billing.ts'
 import { csvLine } from '../../reports/csv.ts'
 import type { Credentials } from '../../upstream/credentials/credentials.ts'
 import { boundTo, type Exports } from './exports.ts'
@@ -34,13 +31,8 @@ import {
   VERDICTS,
 } from './views.ts'
 
-export interface ExportDeps {
+export interface ExportDeps extends Pick<CoreParts, 'credentials' | 'database' | 'billing' | 'branding' | 'catalog'> {
   readonly exports: Exports
-  readonly credentials: Credentials
-  readonly database: Database
-  readonly billing: Billing
-  readonly branding: Branding
-  readonly catalog: CatalogStore
 }
 
 /** A range of days, or of times; both ends are needed. */

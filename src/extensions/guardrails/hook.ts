@@ -1,10 +1,10 @@
 // An operator's hook: texts are sent to the operator's address, signed like webhooks, and the answer allows, blocks or
 // replaces them.
 import * as z from 'zod'
+import type { CoreParts } from '../../extension.ts'
 import { signedHeaders } from '../../jobs/webhook.ts'
 import { Fault } from '../../kernel/fault.ts'
-import type { Secrets } from '../../kernel/secret.ts'
-import { newId, type World } from '../../kernel/world.ts'
+import { newId } from '../../kernel/world.ts'
 import type { Phase } from '../../pipeline/hooks.ts'
 import type { GuardedFetch } from '../../upstream/guard.ts'
 import type { CheckedCall, Verdict } from './checks.ts'
@@ -29,10 +29,8 @@ const answer = z.discriminatedUnion('action', [
   z.object({ action: z.literal('replace'), texts: z.array(z.string()) }),
 ])
 
-export interface HookDeps {
+export interface HookDeps extends Pick<CoreParts, 'secrets' | 'world'> {
   readonly guard: Pick<GuardedFetch, 'request'>
-  readonly secrets: Secrets
-  readonly world: World
 }
 
 export function createHooks(deps: HookDeps): Hooks {

@@ -12,12 +12,10 @@ import type { Audit, By } from '../../database/audit.ts'
 import type { Changes } from '../../database/changes.ts'
 import { type Database, plain, type Queryable, quoted, SHORT_MS, sql } from '../../database/database.ts'
 import { pruneAll } from '../../database/prune.ts'
-import type { Log } from '../../kernel/log.ts'
+import type { CoreParts } from '../../extension.ts'
 import { redact, withoutCredentials, withoutFiles } from '../../kernel/redact.ts'
-import type { ContentSealer } from '../../kernel/secret.ts'
 import { ownAccountOf, testAccountOf } from '../../kernel/test-account.ts'
 import { createBufferedWriter, sleep } from '../../kernel/timers.ts'
-import type { World } from '../../kernel/world.ts'
 import type { RecordedCall, Recorder, Recording } from '../../pipeline/hooks.ts'
 import type { Credentials } from '../../upstream/credentials/credentials.ts'
 
@@ -185,12 +183,7 @@ const PRUNE = sql('recording_prune')`
   with gone as (delete from recording where (account_id, id) in (select account_id, id from recording where expires_at < now() limit 500) returning 1)
    select count(*)::int as count from gone`
 
-export interface RecordingDeps {
-  readonly database: Database
-  readonly world: World
-  readonly log: Log
-  readonly audit: Audit
-  readonly sealer: ContentSealer
+export interface RecordingDeps extends Pick<CoreParts, 'database' | 'world' | 'log' | 'audit' | 'sealer'> {
   readonly catalog: Pick<CatalogStore, 'current'>
   readonly credentials: Pick<Credentials, 'get'>
   readonly guardrails: Pick<RuleGuards, 'withoutSecrets'>

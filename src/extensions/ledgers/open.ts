@@ -3,10 +3,9 @@ import type pg from 'pg'
 import type { Changes, Topic } from '../../database/changes.ts'
 import { type Database, SHORT_MS, sql } from '../../database/database.ts'
 import { LEDGER_SCHEMAS } from '../../database/tables.ts'
+import type { CoreParts } from '../../extension.ts'
 import { Fault } from '../../kernel/fault.ts'
-import type { Log } from '../../kernel/log.ts'
 import { every } from '../../kernel/timers.ts'
-import type { World } from '../../kernel/world.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { Verifier } from '../../reports/verify/runs.ts'
 import type { Figures } from '../../telemetry/metrics.ts'
@@ -43,7 +42,7 @@ export interface LedgerPlace {
 /** By name. */
 type LedgerPlaces = ReadonlyMap<string, LedgerPlace>
 
-interface LedgersOptions<G> {
+interface LedgersOptions<G> extends Pick<CoreParts, 'world' | 'log'> {
   readonly control: ControlCell &
     Crossed & { readonly ledger: Pick<Ledger, 'system'>; readonly verifier: Pick<Verifier, 'comparing'> }
   /** Where control is, as the servers of the ledgers reach it. */
@@ -51,8 +50,6 @@ interface LedgersOptions<G> {
   readonly installation: string
   readonly ledgers: LedgerPlaces
   readonly open: (name: string, connection: pg.PoolConfig, place: Place) => Promise<Opened & G>
-  readonly world: World
-  readonly log: Log
 }
 
 /** Of what is shared: ledgers of this process learn of these at once, those of others within two seconds. */

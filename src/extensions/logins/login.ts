@@ -4,18 +4,16 @@
 import { createHash, sign } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import type { Login } from '../../catalog/document.ts'
+import type { CoreParts } from '../../extension.ts'
 import { type AwsCredentials, sha256, signAwsCall } from '../../kernel/aws-signature.ts'
 import { isObject, type Json, jsonIn, objectOf } from '../../kernel/json.ts'
 import { redact, withoutCredentials } from '../../kernel/redact.ts'
 import { NEVER } from '../../kernel/timers.ts'
-import type { World } from '../../kernel/world.ts'
 import { bearer, type HttpCall, type Upstream } from '../../upstream/call.ts'
 import { type LoginAbout, type Logins, loginFault, type Workload } from '../../upstream/login.ts'
 import type { Token, TokenCache } from './token-cache.ts'
 
-interface LoginDeps {
-  readonly world: World
-  readonly upstream: Upstream
+interface LoginDeps extends Pick<CoreParts, 'world' | 'upstream'> {
   readonly tokens: TokenCache
   readonly workload: Workload
 }

@@ -2,23 +2,19 @@
 // catalog, with vendor, prices and credential.
 import * as z from 'zod'
 import { auth, type CatalogInput, catalogName, credentialName } from '../../catalog/document.ts'
-import type { CatalogStore } from '../../catalog/store.ts'
 import { appliedView } from '../../catalog/views.ts'
+import type { CoreParts } from '../../extension.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
 import { page } from '../../kernel/view.ts'
 import { dryRun, isDryRun, type Resource, requireRight, resource, secret, text } from '../../operator/resource.ts'
 import { checkedAddress, mayAllGo } from '../../operator/resources/credential-moves.ts'
 import { isInternalUrl } from '../../upstream/address.ts'
-import type { Credentials } from '../../upstream/credentials/credentials.ts'
 import { DOCUMENT_BYTES_MAX, type ImportedDocument, importOpenapi } from './openapi-import.ts'
 import { readProductPresets } from './presets.ts'
 import { countBounds } from './product.ts'
 import { importedView, productCheckView, productPresetView } from './views.ts'
 
-interface ProductDeps {
-  readonly catalog: CatalogStore
-  readonly credentials: Credentials
-}
+type ProductDeps = Pick<CoreParts, 'catalog' | 'credentials'>
 
 const json = z.record(z.string(), z.unknown())
 const documentText = z.string().min(1).max(DOCUMENT_BYTES_MAX).meta({ read: 'file', option: 'file' })

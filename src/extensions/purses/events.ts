@@ -1,9 +1,10 @@
 // What an account is told of its purses: by signed webhooks, which the page of deliveries shows and repeats. What is to
 // be told stands with the movement, so that nothing is lost with a process; each message has the id of its movement, so
 // that nothing is told twice.
-import type { Audit, By } from '../../database/audit.ts'
-import { type Database, type Queryable, sql } from '../../database/database.ts'
+import type { By } from '../../database/audit.ts'
+import { type Queryable, sql } from '../../database/database.ts'
 import { pruneAll } from '../../database/prune.ts'
+import type { CoreParts } from '../../extension.ts'
 import type { Deliveries } from '../../jobs/deliveries.ts'
 import type { Message } from '../../jobs/delivery.ts'
 import { formatCredits } from '../../kernel/credits.ts'
@@ -11,9 +12,7 @@ import { isTestAccount } from '../../kernel/test-account.ts'
 import { PURSE_MOVED, requireAccount } from './purses.ts'
 import type { EventsView } from './views.ts'
 
-interface EventDeps {
-  readonly database: Database
-  readonly audit: Audit
+interface EventDeps extends Pick<CoreParts, 'database' | 'audit'> {
   readonly jobs: { readonly deliveries: Pick<Deliveries, 'add' | 'wake'> }
 }
 

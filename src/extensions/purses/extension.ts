@@ -1,22 +1,13 @@
-// Purses: what customers of an account have there to spend, at the account's own prices.
-import type { ApiKeys } from '../../admission/api-key.ts'
 import { type AccountDeps, quoteCall } from '../../api/account.ts'
 import type { Api } from '../../api/api.ts'
 import { jsonBody } from '../../api/server/body.ts'
 import type { WebServer } from '../../api/server/server.ts'
 import type { WebRequest } from '../../api/server/web.ts'
 import { hasRealVendor } from '../../catalog/simulated.ts'
-import type { CatalogStore } from '../../catalog/store.ts'
 import type { Config } from '../../config.ts'
-import type { Audit } from '../../database/audit.ts'
-import type { Changes } from '../../database/changes.ts'
-import type { Database } from '../../database/database.ts'
-import { defineExtension } from '../../extension.ts'
+import { type CoreParts, defineExtension } from '../../extension.ts'
 import type { Deliveries } from '../../jobs/deliveries.ts'
 import { formatCredits, parseCredits } from '../../kernel/credits.ts'
-import type { Log } from '../../kernel/log.ts'
-import type { Secrets } from '../../kernel/secret.ts'
-import type { World } from '../../kernel/world.ts'
 import { withCommands } from '../../operator/command.ts'
 import { type Actor, HERE, mountResources } from '../../operator/resource.ts'
 import { createReconciliations } from '../billing/payments/reconcile.ts'
@@ -35,15 +26,10 @@ import { createTopUps } from './topups.ts'
 import { verifyPurses } from './verify.ts'
 import { verifyTopUps } from './verify-topups.ts'
 
-interface Core extends Pick<AccountDeps, 'ledger' | 'budget'>, Omit<PaymentsDeps, 'stripeUrl' | 'isSimulated'> {
-  readonly database: Database
-  readonly audit: Audit
-  readonly changes: Changes
-  readonly world: World
-  readonly secrets: Secrets
-  readonly catalog: CatalogStore
-  readonly apiKeys: ApiKeys
-  readonly log: Log
+interface Core
+  extends Pick<CoreParts, 'database' | 'audit' | 'changes' | 'world' | 'secrets' | 'catalog' | 'apiKeys' | 'log'>,
+    Pick<AccountDeps, 'ledger' | 'budget'>,
+    Omit<PaymentsDeps, 'stripeUrl' | 'isSimulated'> {
   readonly config: Pick<Config, 'TOLLGATE_RETENTION_USAGE_MONTHS' | 'TOLLGATE_STRIPE_URL'>
   readonly jobs: { readonly deliveries: Pick<Deliveries, 'add' | 'wake'> }
 }

@@ -1,9 +1,9 @@
 // Invoices of an account for what customers pay into their purses, in its own name and with numbers of its own: none
 // before it says who issues them.
 import * as z from 'zod'
-import type { Audit, By } from '../../database/audit.ts'
-import { type Database, type Queryable, sql } from '../../database/database.ts'
-import type { World } from '../../kernel/world.ts'
+import type { By } from '../../database/audit.ts'
+import { type Queryable, sql } from '../../database/database.ts'
+import type { CoreParts } from '../../extension.ts'
 import { type Resource, resource } from '../../operator/resource.ts'
 import { asked, checkedDetails, detailsInput, invoiceFilter, NO_DETAILS } from '../billing/invoices/details.ts'
 import { createIssuing, type Issuing } from '../billing/invoices/issuing.ts'
@@ -19,10 +19,7 @@ export interface PurseInvoices extends Issuing {
   changeDetails(account: string, purse: string, details: BillingDetails, by: By): Promise<BillingDetails>
 }
 
-interface PurseInvoicesDeps {
-  readonly database: Database
-  readonly world: World
-  readonly audit: Audit
+interface PurseInvoicesDeps extends Pick<CoreParts, 'database' | 'world' | 'audit'> {
   readonly payments: Pick<PursePayments, 'seller'>
 }
 

@@ -3,15 +3,15 @@
 // is the account's.
 import * as z from 'zod'
 import { lockAccount } from '../../admission/accounts.ts'
-import type { Audit, By } from '../../database/audit.ts'
-import { type Database, type Queryable, sql } from '../../database/database.ts'
+import type { By } from '../../database/audit.ts'
+import { type Queryable, sql } from '../../database/database.ts'
+import type { CoreParts } from '../../extension.ts'
 import { checkColors, checkLogo, colorsOf } from '../../identity/branding/branding.ts'
 import { brandingInput } from '../../identity/branding/views.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
 import { readJson } from '../../kernel/json.ts'
-import { fingerprintOf, type Secrets, seal, sign, unseal } from '../../kernel/secret.ts'
+import { fingerprintOf, seal, sign, unseal } from '../../kernel/secret.ts'
 import { isTestAccount } from '../../kernel/test-account.ts'
-import type { World } from '../../kernel/world.ts'
 import type { Upstream } from '../../upstream/call.ts'
 import { checkIssuer, issuerInput } from '../billing/invoices/details.ts'
 import type { Seller } from '../billing/invoices/issuing.ts'
@@ -106,14 +106,9 @@ export interface PursePayments {
   readonly testPage: SimulatedPayments['page']
 }
 
-export interface PaymentsDeps {
-  readonly database: Database
-  readonly world: World
-  readonly audit: Audit
-  readonly secrets: Secrets
+export interface PaymentsDeps
+  extends Pick<CoreParts, 'database' | 'world' | 'audit' | 'secrets' | 'sandboxUrl' | 'publicUrl'> {
   readonly upstream: Pick<Upstream, 'send'>
-  readonly sandboxUrl: () => string | undefined
-  readonly publicUrl: () => string
   readonly localUrl: () => string
   readonly stripeUrl: string | undefined
   /** Whether calls of every account are simulated. */

@@ -3,11 +3,11 @@
 // (functions.sql); this reads it, and says what a call may need.
 import * as z from 'zod'
 import { type Catalog, findProduct } from '../../catalog/store.ts'
-import type { Audit, By } from '../../database/audit.ts'
-import { type Database, type Queryable, sql } from '../../database/database.ts'
+import type { By } from '../../database/audit.ts'
+import { type Queryable, sql } from '../../database/database.ts'
+import type { CoreParts } from '../../extension.ts'
 import { type Credits, formatCredits, parseCredits } from '../../kernel/credits.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
-import type { World } from '../../kernel/world.ts'
 import { type ChargeLine, countedUnits, MILLION, rateAt } from '../../meter/charge.ts'
 import { UNIT_NAMES, type Unit, unitRow } from '../../meter/kind.ts'
 import { type Pricing, tier } from '../../meter/price.ts'
@@ -254,11 +254,8 @@ interface PriceListRow {
 const FRESH_MS = 2_000
 const ACCOUNTS_MAX = 10_000
 
-interface ListDeps {
-  readonly database: Database
-  readonly world: World
+interface ListDeps extends Pick<CoreParts, 'database' | 'world' | 'audit'> {
   readonly catalog: { readonly current: Catalog }
-  readonly audit: Audit
 }
 
 export function createPurseLists({ database, world, catalog, audit }: ListDeps): PurseLists {

@@ -1,8 +1,9 @@
 // Purses of an account: making them, putting credits in and taking them out, and what became of them. Calls change them
 // in functions.sql.
 import { accountMoving, accountUnknown } from '../../admission/accounts.ts'
-import type { Audit, By } from '../../database/audit.ts'
-import { type Database, type Queryable, sql } from '../../database/database.ts'
+import type { By } from '../../database/audit.ts'
+import { type Queryable, sql } from '../../database/database.ts'
+import type { CoreParts } from '../../extension.ts'
 import { DAY_MS, dayNumber, formatDay, monthStart, parseDay } from '../../kernel/calendar.ts'
 import { CREDITS_MAX, type Credits, formatCredits } from '../../kernel/credits.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
@@ -91,11 +92,7 @@ interface Changed {
 
 const told = ({ name, status, low, balance }: PurseView) => ({ name: name || null, status, low, balance })
 
-interface PurseDeps {
-  readonly database: Database
-  readonly world: World
-  readonly audit: Audit
-}
+type PurseDeps = Pick<CoreParts, 'database' | 'world' | 'audit'>
 
 /** Until the transaction ends nothing else changes it. */
 export async function lockPurse(tx: Queryable, account: string, id: string): Promise<PurseRow> {

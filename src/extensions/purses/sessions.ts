@@ -7,15 +7,15 @@ import { endpointsOf } from '../../catalog/index.ts'
 import type { RequestHeaders } from '../../catalog/query.ts'
 import { type Catalog, catalogFor } from '../../catalog/store.ts'
 import { checkModelNames } from '../../catalog/unknown-model.ts'
-import type { Audit, By } from '../../database/audit.ts'
-import type { Changes } from '../../database/changes.ts'
-import { type Database, sql } from '../../database/database.ts'
+import type { By } from '../../database/audit.ts'
+import { sql } from '../../database/database.ts'
 import { pruneAll } from '../../database/prune.ts'
+import type { CoreParts } from '../../extension.ts'
 import { type Credits, formatCredits } from '../../kernel/credits.ts'
 import { Fault } from '../../kernel/fault.ts'
-import { type Secrets, seal, unseal } from '../../kernel/secret.ts'
+import { seal, unseal } from '../../kernel/secret.ts'
 import { asPage, type Page, type Paging } from '../../kernel/view.ts'
-import { newId, type World } from '../../kernel/world.ts'
+import { newId } from '../../kernel/world.ts'
 import { PURSE, PURSE_TOKEN } from './calls.ts'
 import { requireAccount } from './purses.ts'
 import type { NewSessionView, SessionView } from './views.ts'
@@ -71,15 +71,9 @@ export const OWN_PURSE_PATH = '/v1/purse'
 export const PURSE_QUOTE_PATH = '/v1/purse/quote'
 const OWN_PATHS = /^\/v1\/purse(?:[/?]|$)/
 
-interface SessionDeps {
+interface SessionDeps extends Pick<CoreParts, 'database' | 'secrets' | 'world' | 'changes' | 'audit' | 'publicUrl'> {
   readonly apiKeys: Pick<ApiKeys, 'holders'>
-  readonly database: Database
-  readonly secrets: Secrets
-  readonly world: World
   readonly catalog: { readonly current: Catalog }
-  readonly changes: Changes
-  readonly audit: Audit
-  readonly publicUrl: () => string
 }
 
 export function createPurseSessions(deps: SessionDeps): PurseSessions {

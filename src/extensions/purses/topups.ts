@@ -1,13 +1,13 @@
 // Top-ups: what customers pay into their purses. As for payments of accounts, a report only says which payment changed,
 // and may come any number of times, in any order and to any process: the row is locked, older reports change nothing,
 // and the purse gets its credits once, in the transaction that says so.
-import type { Audit, By } from '../../database/audit.ts'
-import { type Database, type Queryable, sql } from '../../database/database.ts'
+import type { By } from '../../database/audit.ts'
+import { type Queryable, sql } from '../../database/database.ts'
+import type { CoreParts } from '../../extension.ts'
 import { CREDITS_MAX, type Credits, formatCredits } from '../../kernel/credits.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
-import type { Log } from '../../kernel/log.ts'
 import { asPage, asView, type Page, type Paging } from '../../kernel/view.ts'
-import { newId, type World } from '../../kernel/world.ts'
+import { newId } from '../../kernel/world.ts'
 import type { Issuing } from '../billing/invoices/issuing.ts'
 import { formatMoney } from '../billing/money.ts'
 import { checkStep, orderOfAmount } from '../billing/payments/amounts.ts'
@@ -76,11 +76,7 @@ export interface TopUps {
   readonly reconciled: ReconciledPayments
 }
 
-interface TopUpDeps {
-  readonly database: Database
-  readonly world: World
-  readonly audit: Audit
-  readonly log: Log
+interface TopUpDeps extends Pick<CoreParts, 'database' | 'world' | 'audit' | 'log'> {
   readonly payments: PursePayments
   readonly invoices: Pick<Issuing, 'issue' | 'creditNote'>
 }

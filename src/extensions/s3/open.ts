@@ -1,11 +1,9 @@
 // A bucket for results, where one is configured.
 import type { AssetStore } from '../../assets/store.ts'
-import type { World } from '../../kernel/world.ts'
-import type { Upstream } from '../../upstream/call.ts'
-import type { Logins } from '../../upstream/login.ts'
+import type { CoreParts } from '../../extension.ts'
 import { createS3Client, createS3Store, type S3Send } from './s3.ts'
 
-interface S3Parts {
+interface S3Parts extends Pick<CoreParts, 'world' | 'upstream' | 'logins'> {
   readonly config: {
     readonly TOLLGATE_S3_BUCKET?: string | undefined
     readonly TOLLGATE_S3_ENDPOINT?: string | undefined
@@ -15,9 +13,6 @@ interface S3Parts {
     readonly TOLLGATE_S3_SESSION_TOKEN?: string | undefined
     readonly TOLLGATE_S3_ROLE?: string | undefined
   }
-  readonly world: World
-  readonly upstream: Upstream
-  readonly logins: Logins
 }
 
 /** The keys themselves, or those of a role: one that the keys may assume, or that of the machine. */

@@ -2,14 +2,14 @@
 // report may come any number of times, in any order, to any process: the row is locked, older reports change nothing,
 // and credits are granted once, when the payment becomes paid.
 
-import type { CatalogStore } from '../../catalog/store.ts'
-import type { Audit, By } from '../../database/audit.ts'
-import { type Database, type Queryable, sql } from '../../database/database.ts'
+import type { By } from '../../database/audit.ts'
+import { type Queryable, sql } from '../../database/database.ts'
+import type { CoreParts } from '../../extension.ts'
 import { DAY_MS, dayOfMs, formatDay } from '../../kernel/calendar.ts'
 import { CREDITS_MAX, type Credits, formatCredits } from '../../kernel/credits.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { isTestAccount } from '../../kernel/test-account.ts'
-import { newId, type World } from '../../kernel/world.ts'
+import { newId } from '../../kernel/world.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import { endClaims, type Lot } from '../../ledger/lots.ts'
 import { groupedCredits } from '../../meter/price-words.ts'
@@ -23,12 +23,8 @@ import type { Sales } from './offers.ts'
 import { findPayment, insertPayment, type PaymentRow, paymentById, updatePayment } from './payment-rows.ts'
 import type { Plans } from './plans.ts'
 
-export interface ApplyDeps {
-  readonly database: Database
-  readonly world: World
+export interface ApplyDeps extends Pick<CoreParts, 'database' | 'world' | 'audit' | 'catalog'> {
   readonly ledger: Pick<Ledger, 'grant' | 'posted' | 'returned' | 'recalled'>
-  readonly audit: Audit
-  readonly catalog: CatalogStore
   readonly invoices: Pick<Invoices, 'issue' | 'creditNote'>
   readonly plans: Pick<Plans, 'paid' | 'takenBack'>
 }

@@ -4,14 +4,12 @@ import { accountUnknown } from '../../admission/accounts.ts'
 import { hasRealVendor } from '../../catalog/simulated.ts'
 import type { By } from '../../database/audit.ts'
 import { type Database, type Queryable, sql } from '../../database/database.ts'
+import type { CoreParts } from '../../extension.ts'
 import { CREDITS_MAX, type Credits, formatCredits } from '../../kernel/credits.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
-import type { Log } from '../../kernel/log.ts'
-import type { Secrets } from '../../kernel/secret.ts'
 import { isTestAccount } from '../../kernel/test-account.ts'
 import type { Page } from '../../kernel/view.ts'
 import { newId } from '../../kernel/world.ts'
-import type { Credentials } from '../../upstream/credentials/credentials.ts'
 import { formatMoney } from '../billing/money.ts'
 import { checkStep, orderOfAmount } from '../billing/payments/amounts.ts'
 import type {
@@ -47,15 +45,14 @@ import {
 import { createPaymentSettings, type PaymentSettings } from './payment-settings.ts'
 import type { CheckoutView, PaymentView } from './views.ts'
 
-export interface PaymentsOptions extends ApplyDeps, Pick<SimulatedOptions, 'upstream' | 'sandboxUrl'> {
-  readonly secrets: Secrets
-  readonly publicUrl: () => string
+export interface PaymentsOptions
+  extends Pick<CoreParts, 'secrets' | 'publicUrl' | 'credentials' | 'log'>,
+    ApplyDeps,
+    Pick<SimulatedOptions, 'upstream' | 'sandboxUrl'> {
   /** Where this machine reaches the gateway. */
   readonly localUrl: () => string
-  readonly credentials: Credentials
   readonly invoices: Pick<Invoices, 'issue' | 'creditNote' | 'missing'>
   readonly stripeUrl: string | undefined
-  readonly log: Log
 }
 
 export const TEST_PAYMENTS = '/test-payments'

@@ -5,18 +5,17 @@
 
 import { type Accounts, limitedRows } from '../../admission/accounts.ts'
 import type { CatalogStore } from '../../catalog/store.ts'
-import type { Audit, By } from '../../database/audit.ts'
+import type { By } from '../../database/audit.ts'
 import type { AuditedRow } from '../../database/audited-rows.ts'
-import { type Database, type Queryable, sql } from '../../database/database.ts'
+import { type Queryable, sql } from '../../database/database.ts'
+import type { CoreParts } from '../../extension.ts'
 import type { Branding } from '../../identity/branding/branding.ts'
 import { renderMail } from '../../identity/branding/mail.ts'
 import type { PersonMails } from '../../identity/person-mails.ts'
 import { DAY_MS, monthsAfter } from '../../kernel/calendar.ts'
 import { formatCredits } from '../../kernel/credits.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
-import type { Log } from '../../kernel/log.ts'
 import { isTestAccount } from '../../kernel/test-account.ts'
-import type { World } from '../../kernel/world.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import { type LimitsPatch, mergeLimits, showLimits } from '../../ledger/limits.ts'
 import type { Lot } from '../../ledger/lots.ts'
@@ -42,19 +41,14 @@ interface Chooser {
   readonly returnUrl: string
 }
 
-export interface PlansOptions {
-  readonly database: Database
-  readonly world: World
+export interface PlansOptions extends Pick<CoreParts, 'database' | 'world' | 'audit' | 'publicUrl' | 'log'> {
   readonly ledger: Pick<Ledger, 'grant' | 'posted'>
-  readonly audit: Audit
   readonly catalog: Pick<CatalogStore, 'current'>
   readonly accounts: Pick<Accounts, 'setLimits'>
   readonly payments: Pick<Payments, 'provider' | 'buy' | 'checkBuyer' | 'hasCard' | 'order' | 'charge' | 'finish'>
   readonly branding: Pick<Branding, 'get'>
-  readonly publicUrl: () => string
   /** Undefined: no mail server is configured. */
   readonly mails: PersonMails | undefined
-  readonly log: Log
 }
 
 interface PlanStateRow {

@@ -2,12 +2,7 @@
 import { type Api, mountFree } from '../../api/api.ts'
 import type { PaidDeps } from '../../api/paid.ts'
 import type { WebServer } from '../../api/server/server.ts'
-import type { CatalogStore } from '../../catalog/store.ts'
-import type { Config } from '../../config.ts'
-import { defineExtension } from '../../extension.ts'
-import type { Log } from '../../kernel/log.ts'
-import type { Secrets } from '../../kernel/secret.ts'
-import type { World } from '../../kernel/world.ts'
+import { type CoreParts, defineExtension } from '../../extension.ts'
 import { type ByteBudget, createByteBudget } from '../../upstream/budget.ts'
 import { createSockets } from './caller-sockets.ts'
 import { CLIENT_SECRETS, SOCKETS } from './endpoints.ts'
@@ -17,13 +12,8 @@ import { createClientSecrets } from './realtime/client-secrets.ts'
 import { realtimeSocket } from './realtime/socket.ts'
 import { responseSocket } from './response-socket.ts'
 
-interface Core {
-  readonly world: World
-  readonly secrets: Secrets
-  readonly catalog: CatalogStore
-  readonly config: Pick<Config, 'TOLLGATE_SOCKETS_MAX'>
+type Core = Pick<CoreParts, 'world' | 'secrets' | 'catalog' | 'config' | 'log'> & {
   readonly budget: Pick<ByteBudget, 'open'>
-  readonly log: Log
 }
 
 interface Place extends Omit<PaidDeps, 'catalog'> {

@@ -1,24 +1,11 @@
-// Analytics on ClickHouse: it has all calls, for reports on long times, so that the database need not keep single calls
-// for long.
-import type { Config } from '../../config.ts'
-import type { Database } from '../../database/database.ts'
-import { defineExtension } from '../../extension.ts'
-import type { Log } from '../../kernel/log.ts'
-import type { World } from '../../kernel/world.ts'
+import { type CoreParts, defineExtension } from '../../extension.ts'
 import { withCommands } from '../../operator/command.ts'
 import { resource } from '../../operator/resource.ts'
-import type { Upstream } from '../../upstream/call.ts'
 import { openClickHouse } from './clickhouse.ts'
 import { warehouseView } from './views.ts'
 import { createWarehouse } from './warehouse.ts'
 
-interface Core {
-  readonly config: Config
-  readonly world: World
-  readonly log: Log
-  readonly database: Database
-  readonly upstream: Upstream
-}
+type Core = Pick<CoreParts, 'config' | 'world' | 'log' | 'database' | 'upstream'>
 
 const SEND_EVERY_MS = 2_000
 const NONE = { place: null, sent: 0, waiting: 0, sentAt: null, failures: 0, error: null }

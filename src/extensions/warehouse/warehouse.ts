@@ -1,11 +1,11 @@
 // Sends every row of usage to ClickHouse, in the order of postings. The position is stored when the rows have arrived;
 // rows that were sent before a crash are sent again and replace themselves. One process sends, under a lock that ends
 // with its connection.
-import { type Database, type Queryable, sql } from '../../database/database.ts'
+import { type Queryable, sql } from '../../database/database.ts'
 import { putSetting, readSetting } from '../../database/setting.ts'
+import type { CoreParts } from '../../extension.ts'
 import { dayOfMs } from '../../kernel/calendar.ts'
-import type { Log } from '../../kernel/log.ts'
-import { timeOfId, type World } from '../../kernel/world.ts'
+import { timeOfId } from '../../kernel/world.ts'
 import { CALLS_ARRIVED } from '../../ledger/retention.ts'
 import type { CallStore } from '../../reports/dialect.ts'
 import { type ClickHouse, StoreFault } from './clickhouse.ts'
@@ -39,11 +39,8 @@ interface State extends Position {
   readonly comparedDay: number
 }
 
-interface WarehouseOptions {
-  readonly database: Database
+interface WarehouseOptions extends Pick<CoreParts, 'database' | 'world' | 'log'> {
   readonly clickhouse: ClickHouse
-  readonly world: World
-  readonly log: Log
   readonly rowsMax?: number
 }
 

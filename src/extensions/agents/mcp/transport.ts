@@ -13,16 +13,16 @@ import {
 } from '@modelcontextprotocol/server'
 import { readIdempotencyKey } from '../../../admission/idempotency.ts'
 import { logFault } from '../../../api/server/envelope.ts'
+import type { CoreParts } from '../../../extension.ts'
 import { type Credits, parseCredits } from '../../../kernel/credits.ts'
 import { asFault, Fault, invalid } from '../../../kernel/fault.ts'
-import type { Log } from '../../../kernel/log.ts'
 import { VERSION } from '../../../kernel/version.ts'
-import { newId, type World } from '../../../kernel/world.ts'
+import { newId } from '../../../kernel/world.ts'
 import type { FetchCall } from '../fetch-route.ts'
 import type { Prompt, Resource } from './mcp.ts'
 import { type Arguments, answered, InputNeeded, refused, runTool, type Tool, type ToolCaller } from './tool.ts'
 
-interface Offer {
+interface Offer extends Pick<CoreParts, 'world' | 'log'> {
   /** Undefined: this client's key has no tool of that name. */
   readonly tool: (guest: ToolCaller, name: string) => Tool | undefined
   /** The tools that this client sees. */
@@ -30,8 +30,6 @@ interface Offer {
   readonly resources: readonly Resource[]
   readonly prompts: readonly Prompt[]
   readonly instructions: string
-  readonly world: World
-  readonly log: Log
   readonly options?: Pick<ServerOptions, 'requestState'>
 }
 

@@ -7,21 +7,18 @@ import Provider, { errors, type RequestContext } from 'oidc-provider'
 import { tokenDigest } from '../../../admission/api-key.ts'
 import { logFault } from '../../../api/server/envelope.ts'
 import { type Database, sql } from '../../../database/database.ts'
+import type { CoreParts } from '../../../extension.ts'
 import { Fault } from '../../../kernel/fault.ts'
-import type { Log } from '../../../kernel/log.ts'
-import type { Secrets } from '../../../kernel/secret.ts'
 import type { World } from '../../../kernel/world.ts'
 import { createMinuteBudget } from '../../../upstream/budget.ts'
 import type { GuardedFetch } from '../../../upstream/guard.ts'
 import { apiOf, createResourceName, mayRedirectTo, resourceOf, SCOPE } from './connections.ts'
 import { API_SCOPE, createUserCodes } from './device.ts'
 
-export interface AuthorityDeps extends Omit<AdapterDeps, 'userCode'> {
-  readonly secrets: Secrets
+export interface AuthorityDeps extends Pick<CoreParts, 'secrets' | 'log'>, Omit<AdapterDeps, 'userCode'> {
   readonly guard: Pick<GuardedFetch, 'download'>
   /** Whether the rate limits allow fetching a program's metadata document from this address now. */
   readonly mayFetch: (url: string) => boolean
-  readonly log: Log
   /** The paths that tokens give access to. */
   readonly resources: readonly string[]
 }
@@ -339,9 +336,7 @@ const KEEP_DOCUMENT = sql('oauth_keep_document')`insert into oauth_object (model
    on conflict (model, digest) do update set payload = excluded.payload,
      expires_at = greatest(oauth_object.expires_at, excluded.expires_at)`
 
-interface AdapterDeps {
-  readonly database: Database
-  readonly world: World
+interface AdapterDeps extends Pick<CoreParts, 'database' | 'world'> {
   /** What is stored of the code that a person types. */
   readonly userCode: (code: string) => string
   /** Revokes the key of a grant. */

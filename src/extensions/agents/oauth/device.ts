@@ -2,10 +2,11 @@
 // person types it into the console, sees who asks, and consents. As with other connections, no value of a key exists
 // that anybody could copy: tokens stand for the connection, and it ends with the person's membership.
 import type { Keys } from '../../../admission/keys.ts'
-import { type Database, sql } from '../../../database/database.ts'
+import { sql } from '../../../database/database.ts'
+import type { CoreParts } from '../../../extension.ts'
 import type { Attempts } from '../../../identity/attempts.ts'
 import { Fault } from '../../../kernel/fault.ts'
-import { type Secrets, sign } from '../../../kernel/secret.ts'
+import { sign } from '../../../kernel/secret.ts'
 import { networkOf } from '../../../upstream/address.ts'
 import type { DeviceView } from '../views.ts'
 import { apiOf, type Consent, nameOf, resourceOf, SCOPE } from './connections.ts'
@@ -51,11 +52,9 @@ interface Waiting {
   at: Date
 }
 
-export interface DeviceDeps {
-  readonly database: Database
+export interface DeviceDeps extends Pick<CoreParts, 'database' | 'secrets'> {
   readonly attempts: Attempts
   readonly keys: Pick<Keys, 'create'>
-  readonly secrets: Secrets
 }
 
 export function createDeviceSignIns({ issuer, load }: Authority, { database, attempts, keys, secrets }: DeviceDeps) {

@@ -11,22 +11,18 @@ import { json, redirect, type WebRequest } from '../../../api/server/web.ts'
 import type { Changes } from '../../../database/changes.ts'
 import { type Database, sql } from '../../../database/database.ts'
 import { pruneAll } from '../../../database/prune.ts'
+import type { CoreParts } from '../../../extension.ts'
 import { Fault } from '../../../kernel/fault.ts'
-import type { Log } from '../../../kernel/log.ts'
-import type { World } from '../../../kernel/world.ts'
 import { networkOf } from '../../../upstream/address.ts'
 import { createMinuteBudget } from '../../../upstream/budget.ts'
 import type { GuardedFetch } from '../../../upstream/guard.ts'
 import { type Connections, createConnections, SCOPE } from './connections.ts'
 import { createDeviceSignIns, type DeviceDeps, type DeviceSignIns } from './device.ts'
 
-export interface OauthDeps extends DeviceDeps {
-  readonly publicUrl: () => string
+export interface OauthDeps extends Pick<CoreParts, 'publicUrl' | 'world' | 'log'>, DeviceDeps {
   readonly changes: Pick<Changes, 'bump' | 'notice'>
   readonly keys: Pick<Keys, 'create' | 'revokeGrant' | 'grantLives'>
   readonly guard: Pick<GuardedFetch, 'download'>
-  readonly world: World
-  readonly log: Log
 }
 
 /** The authorization server and its public name. */
@@ -145,9 +141,8 @@ export async function pruneTokens(database: Database): Promise<void> {
 // The OAuth routes: its metadata, and the routes that the library answers. They are open to strangers, so each network
 // address has a limit of requests per minute.
 
-interface OauthRoutes {
+interface OauthRoutes extends Pick<CoreParts, 'publicUrl' | 'world' | 'log'> {
   readonly enabled: () => boolean
-  readonly publicUrl: () => string
   /** Lets the library answer a request from this network address. */
   readonly answer: (address: string, request: IncomingMessage, response: ServerResponse) => Promise<void>
   /** Whether another program may register from this network address. */
@@ -155,8 +150,6 @@ interface OauthRoutes {
   /** The paths that tokens give access to; the first one is the resource's name. */
   readonly resources: readonly [string, ...string[]]
   readonly scope: string
-  readonly world: World
-  readonly log: Log
 }
 
 /** The routes that the library answers, by their public paths. */

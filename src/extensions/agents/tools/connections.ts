@@ -6,14 +6,14 @@ import type {
   OAuthClientInformationMixed,
   OAuthTokens,
 } from '@modelcontextprotocol/client'
-import type { Audit, By } from '../../../database/audit.ts'
+import type { By } from '../../../database/audit.ts'
 import { openByAccount } from '../../../database/by-account.ts'
-import type { Changes } from '../../../database/changes.ts'
-import { type Database, type Queryable, sql } from '../../../database/database.ts'
+import { type Queryable, sql } from '../../../database/database.ts'
+import type { CoreParts } from '../../../extension.ts'
 import { Fault } from '../../../kernel/fault.ts'
-import { type Secrets, seal, unseal } from '../../../kernel/secret.ts'
+import { seal, unseal } from '../../../kernel/secret.ts'
 import { NEVER } from '../../../kernel/timers.ts'
-import { newId, type World } from '../../../kernel/world.ts'
+import { newId } from '../../../kernel/world.ts'
 import type { GuardedFetch } from '../../../upstream/guard.ts'
 import { createTokenCache, createTokenStore, type Token } from '../../logins/token-cache.ts'
 
@@ -77,12 +77,7 @@ const LEAVE = sql('tool_connection_leave')`
 const STORE = sql('tool_connection_store')`
   insert into tool_connection (id, account_id, person_id, server, url, issuer, sealed) values ($1, $2, $3, $4, $5, $6, $7)`
 
-interface Deps {
-  readonly database: Database
-  readonly changes: Changes
-  readonly audit: Audit
-  readonly secrets: Secrets
-  readonly world: World
+interface Deps extends Pick<CoreParts, 'database' | 'changes' | 'audit' | 'secrets' | 'world'> {
   readonly guard: Pick<GuardedFetch, 'request' | 'check'>
 }
 

@@ -3,18 +3,14 @@
 // others use its results.
 
 import type { CatalogStore } from '../../../catalog/store.ts'
-import type { Audit } from '../../../database/audit.ts'
-import type { Changes } from '../../../database/changes.ts'
-import { type Database, sql } from '../../../database/database.ts'
+import { sql } from '../../../database/database.ts'
+import type { CoreParts } from '../../../extension.ts'
 import { asFault, Fault } from '../../../kernel/fault.ts'
-import type { Log } from '../../../kernel/log.ts'
 import { NEVER } from '../../../kernel/timers.ts'
-import type { World } from '../../../kernel/world.ts'
 import { loggedIn, type Target, vendorCall } from '../../../protocols/protocol.ts'
 import { withoutSecrets } from '../../../protocols/vendor-words.ts'
 import { type RouteSources, targetOf } from '../../../routing/route.ts'
-import type { Upstream } from '../../../upstream/call.ts'
-import { type Logins, loginProblem } from '../../../upstream/login.ts'
+import { loginProblem } from '../../../upstream/login.ts'
 import { createToolClient, statusOf, type ToolClient } from './client.ts'
 import { type ConnectionOwner, needed, type SignIns, type ToolConnections } from './connections.ts'
 import {
@@ -79,17 +75,10 @@ interface ToolListingRow {
   tools: SeenTool[]
 }
 
-interface Deps {
-  readonly database: Database
-  readonly changes: Changes
-  readonly audit: Audit
-  readonly log: Log
+interface Deps
+  extends Pick<CoreParts, 'database' | 'changes' | 'audit' | 'log' | 'upstream' | 'logins' | 'world' | 'publicUrl'> {
   readonly catalog: Pick<CatalogStore, 'current'>
-  readonly upstream: Upstream
-  readonly logins: Logins
-  readonly world: World
   readonly connections: Pick<ToolConnections, 'of'>
-  readonly publicUrl: () => string
   readonly sources: Pick<RouteSources, 'sandboxUrl' | 'credential'>
 }
 

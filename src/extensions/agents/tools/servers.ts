@@ -2,21 +2,19 @@
 // Everything except the listed tools is stored in the catalog.
 import * as z from 'zod'
 import { auth, type CatalogInput, credentialName, credentialsOf } from '../../../catalog/document.ts'
-import type { Catalog, CatalogStore } from '../../../catalog/store.ts'
+import type { Catalog } from '../../../catalog/store.ts'
 import type { By } from '../../../database/audit.ts'
+import type { CoreParts } from '../../../extension.ts'
 import { Fault, invalid } from '../../../kernel/fault.ts'
 import { page } from '../../../kernel/view.ts'
 import { type Resource, requireRight, resource, secret, text } from '../../../operator/resource.ts'
 import { checkedAddress, mayAllGo } from '../../../operator/resources/credential-moves.ts'
 import type { VendorHealth } from '../../../routing/vendor.ts'
-import type { Credentials } from '../../../upstream/credentials/credentials.ts'
 import { type ForeignTool, type ToolServerView, toolServerView } from '../views.ts'
 import type { SeenTool, ToolServers } from './lists.ts'
 import { definitionChanges, serverName, slugOf, toolId } from './section.ts'
 
-export interface ToolServerDeps {
-  readonly catalog: CatalogStore
-  readonly credentials: Credentials
+export interface ToolServerDeps extends Pick<CoreParts, 'catalog' | 'credentials'> {
   readonly toolServers: ToolServers
   readonly vendorHealth: () => readonly VendorHealth[]
 }

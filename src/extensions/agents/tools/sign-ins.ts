@@ -1,7 +1,7 @@
 // Sign-ins of people at tool servers: listing, starting, completing and ending them. The operator's own sign-in is used
 // to list tools.
 import * as z from 'zod'
-import type { CatalogStore } from '../../../catalog/store.ts'
+import type { CoreParts } from '../../../extension.ts'
 import type { Flows } from '../../../identity/flows.ts'
 import type { Permission } from '../../../identity/roles.ts'
 import { Fault } from '../../../kernel/fault.ts'
@@ -10,11 +10,9 @@ import { type Actor, type Resource, requireRight, resource, text } from '../../.
 import { toolConnectionView } from '../views.ts'
 import type { ServerAt, ToolConnections } from './connections.ts'
 
-export interface ToolConnectionDeps {
-  readonly catalog: CatalogStore
+export interface ToolConnectionDeps extends Pick<CoreParts, 'catalog' | 'publicUrl'> {
   readonly toolConnections: ToolConnections
   readonly flows: Flows
-  readonly publicUrl: () => string
 }
 
 /** The sign-in for keys without a member, instead of one's own. */

@@ -3,12 +3,13 @@
 // Numbers have no gaps for the same reason: the counter goes back with the transaction. With several ledgers a number
 // that was taken and not used is given to the next invoice.
 import { hash } from 'node:crypto'
-import type { Audit, By } from '../../../database/audit.ts'
-import { type Database, type Queryable, type Statement, sql } from '../../../database/database.ts'
+import type { By } from '../../../database/audit.ts'
+import { type Queryable, type Statement, sql } from '../../../database/database.ts'
+import type { CoreParts } from '../../../extension.ts'
 import { DAY_MS, dayOfMs, formatDay } from '../../../kernel/calendar.ts'
 import { Fault } from '../../../kernel/fault.ts'
 import { asPage, asView, type Page, type Paging } from '../../../kernel/view.ts'
-import { newId, type World } from '../../../kernel/world.ts'
+import { newId } from '../../../kernel/world.ts'
 import { formatMoney } from '../money.ts'
 import { NO_DETAILS, TEST_SERIES } from './details.ts'
 import { rateOf, taxIn, taxOf, taxOn } from './vat.ts'
@@ -109,10 +110,7 @@ export interface Seller {
   readonly logo?: Buffer | undefined
 }
 
-interface IssuingOptions {
-  readonly database: Database
-  readonly world: World
-  readonly audit: Audit
+interface IssuingOptions extends Pick<CoreParts, 'database' | 'world' | 'audit'> {
   /** Whether accounts sell to customers of theirs, each with numbers of its own. */
   readonly isOfPurses: boolean
   /** By the account of the customer. */

@@ -1,10 +1,10 @@
 // Payments that move no money, to try selling: the sandbox has the page to pay on, and reports by signed webhooks as
 // real providers do. The gateway hands the page on, so that it opens where the console opens.
 
+import type { CoreParts } from '../../../extension.ts'
 import { Fault } from '../../../kernel/fault.ts'
 import { readJson } from '../../../kernel/json.ts'
 import { NEVER } from '../../../kernel/timers.ts'
-import type { World } from '../../../kernel/world.ts'
 import type { HttpCall, Upstream } from '../../../upstream/call.ts'
 import { formatMoney } from '../money.ts'
 import type { Provider } from './provider.ts'
@@ -13,12 +13,10 @@ import { createSignedWebhook } from './signed-webhook.ts'
 const PAGE_BYTES_MAX = 65_536
 const DEADLINES = { connectMs: 2_000, firstByteMs: 20_000, idleMs: 10_000, totalMs: 30_000 }
 
-export interface SimulatedOptions {
-  readonly world: World
+export interface SimulatedOptions extends Pick<CoreParts, 'world' | 'sandboxUrl'> {
   /** Signs the webhooks. */
   readonly secret: () => string
   readonly upstream: Pick<Upstream, 'send'>
-  readonly sandboxUrl: () => string | undefined
   /** Where the page of a checkout opens, by its id. */
   readonly pageUrl: (id: string) => string
   /** Where this machine reaches the gateway's webhook. */

@@ -4,27 +4,22 @@
 // with the hashes by which a receiver sees that none is missing or changed.
 
 import type { Audit, AuditLine, By } from '../../../database/audit.ts'
-import { type Database, sql } from '../../../database/database.ts'
+import { sql } from '../../../database/database.ts'
+import type { CoreParts } from '../../../extension.ts'
 import { signedHeaders, webhookSecret } from '../../../jobs/webhook.ts'
-import { createWorkTable, type Ending, type Work, type WorkRow } from '../../../jobs/work.ts'
+import { createWorkTable, type Ending, type WorkRow } from '../../../jobs/work.ts'
 import { Fault } from '../../../kernel/fault.ts'
-import type { Log } from '../../../kernel/log.ts'
-import { type Secrets, seal, unseal } from '../../../kernel/secret.ts'
-import { timeOfId, type World } from '../../../kernel/world.ts'
+import { seal, unseal } from '../../../kernel/secret.ts'
+import { timeOfId } from '../../../kernel/world.ts'
 import type { GuardedFetch } from '../../../upstream/guard.ts'
 import { createS3Client } from '../../s3/s3.ts'
 import type { AuditExportInput, AuditExportView } from './views.ts'
 
 export type AuditExport = ReturnType<typeof createAuditExport>
 
-export interface AuditExportOptions {
-  readonly database: Database
+export interface AuditExportOptions extends Pick<CoreParts, 'database' | 'work' | 'secrets' | 'world' | 'log'> {
   readonly audit: Pick<Audit, 'write' | 'lines'>
-  readonly work: Pick<Work, 'begin'>
   readonly guard: Pick<GuardedFetch, 'check' | 'post' | 'send'>
-  readonly secrets: Secrets
-  readonly world: World
-  readonly log: Log
   readonly timing: { readonly leaseMs: number; readonly retryMs: number; readonly fetchEveryMs: number }
 }
 

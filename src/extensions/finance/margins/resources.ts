@@ -1,10 +1,9 @@
 // Margins, and what no customer pays.
 import * as z from 'zod'
-import type { Database } from '../../../database/database.ts'
+import type { CoreParts } from '../../../extension.ts'
 import { dayOfMs, formatDay, monthStart, parseDay } from '../../../kernel/calendar.ts'
 import { invalid } from '../../../kernel/fault.ts'
 import { page } from '../../../kernel/view.ts'
-import type { World } from '../../../kernel/world.ts'
 import { id, paging, type Resource, resource, text } from '../../../operator/resource.ts'
 import { pagesCsv, rowsCsv } from '../../../reports/csv.ts'
 import { monthOf } from '../month.ts'
@@ -12,10 +11,7 @@ import { labelOf, marginTotals, readMargins } from './margins.ts'
 import { readUnbilled } from './unbilled.ts'
 import { marginGrouping, marginPage, marginRow, unbilledRow } from './views.ts'
 
-export interface MarginDeps {
-  readonly database: Database
-  readonly world: World
-}
+export type MarginDeps = Pick<CoreParts, 'database' | 'world'>
 
 const MONTHS_MAX = 36
 /** For reports that read single calls. */

@@ -1,12 +1,10 @@
 // Monthly statements of customers.
 import * as z from 'zod'
 import { accountUnknown } from '../../../admission/accounts.ts'
-import type { Database } from '../../../database/database.ts'
+import type { CoreParts } from '../../../extension.ts'
 import { page } from '../../../kernel/view.ts'
-import type { World } from '../../../kernel/world.ts'
 import { formatMonth } from '../../../ledger/usage-sums.ts'
 import { paging, type Resource, resource } from '../../../operator/resource.ts'
-import type { Billing } from '../../../reports/billing.ts'
 import { labelName } from '../../../reports/views.ts'
 import { zipped } from '../../billing/zip.ts'
 import { monthOf } from '../month.ts'
@@ -16,11 +14,7 @@ import { fileName, isEmpty } from './statement-lines.ts'
 import { statementPdf } from './statement-pdf.ts'
 import { type MonthlyStatement, monthlyStatement, statementSummary } from './views.ts'
 
-export interface StatementDeps {
-  readonly database: Database
-  readonly world: World
-  readonly billing: Billing
-}
+export type StatementDeps = Pick<CoreParts, 'database' | 'world' | 'billing'>
 
 /** A statement's usage by the values of a label, instead of by model and key in its files. */
 const statementQuery = z.strictObject({

@@ -1,13 +1,13 @@
 // Invoices for a month: the credits that an account used and that neither a payment nor a gift covers, that is credits
 // that an operator added by hand (a top-up on account), as they are used. They are counted from the first month on and
 // what earlier invoices had is taken away, so that a month that was left out is in the next one.
-import { type Database, sql } from '../../../database/database.ts'
+import { sql } from '../../../database/database.ts'
 import { putSetting, readSetting } from '../../../database/setting.ts'
+import type { CoreParts } from '../../../extension.ts'
 import { dayOfMs, monthStart, parseDay } from '../../../kernel/calendar.ts'
 import { formatCredits } from '../../../kernel/credits.ts'
 import type { Log } from '../../../kernel/log.ts'
 import { IS_TEST } from '../../../kernel/test-account.ts'
-import type { World } from '../../../kernel/world.ts'
 import { formatMonth, monthRange, OVER_AFTER_MS } from '../../../ledger/usage-sums.ts'
 import { type Billing, formatMoney } from '../../../reports/billing.ts'
 import { BALANCE_AT } from '../../../reports/movements.ts'
@@ -31,9 +31,7 @@ const IS_MADE = sql('invoice_month_made')`select 1 from invoice where account_id
 const DONE = 'invoiced-month'
 const PAGE = 200
 
-interface MonthDeps {
-  readonly database: Database
-  readonly world: World
+interface MonthDeps extends Pick<CoreParts, 'database' | 'world'> {
   readonly log: Pick<Log, 'warn'>
   readonly invoices: Pick<Invoices, 'settings' | 'missing' | 'issueMonth'>
   readonly billing: Pick<Billing, 'worthAt'>

@@ -1,18 +1,14 @@
 // The operator's hook for sign-ups: it is told who requests one, signed like webhooks, and answers yes or no.
 import * as z from 'zod'
+import type { CoreParts } from '../../../extension.ts'
 import { signedHeaders } from '../../../jobs/webhook.ts'
 import { Fault } from '../../../kernel/fault.ts'
-import type { Log } from '../../../kernel/log.ts'
-import type { Secrets } from '../../../kernel/secret.ts'
-import { newId, type World } from '../../../kernel/world.ts'
+import { newId } from '../../../kernel/world.ts'
 import type { GuardedFetch } from '../../../upstream/guard.ts'
 import type { Challenge } from './sign-up.ts'
 
-export interface ChallengeDeps {
+export interface ChallengeDeps extends Pick<CoreParts, 'secrets' | 'world' | 'log'> {
   readonly guard: Pick<GuardedFetch, 'request' | 'check'>
-  readonly secrets: Secrets
-  readonly world: World
-  readonly log: Log
 }
 
 const ANSWER_BYTES_MAX = 16_384
