@@ -134,9 +134,7 @@ const withWorst = (bound: Bound, unit: Unit, quantity: number): Bound => ({
 })
 
 /** `req_<id>` outside, `<id>` in the ledger, whose ids all sort by time. */
-function callId(requestId: string): string {
-  return requestId.slice('req_'.length)
-}
+const ID_AT = 'req_'.length
 
 /** It could cost more than a call of its person may. */
 interface Above {
@@ -160,7 +158,7 @@ async function reserve(application: Application, ledger: Ledger, { job, waits }:
   const { want, floor, most } = application.room ? withRoom(dearest, application) : dearest
   const { callMax = most } = principal
   if (floor > callMax) return { application, id: '', floor, reserved: { outcome: 'above', needed: floor } as const }
-  const id = callId(requestId)
+  const id = requestId.slice(ID_AT)
   const { idempotency } = application
   const plain: Reservation = {
     id,
@@ -169,7 +167,7 @@ async function reserve(application: Application, ledger: Ledger, { job, waits }:
     product: paidRequest.product,
     products: fallbacks.length > 0 ? [application, ...fallbacks].map((one) => one.paidRequest.product) : undefined,
     catalogVersion: catalog.version,
-    want: lesser(want, callMax),
+    want: want < callMax ? want : callMax,
     floor,
     most: (paidRequest.outputOpen ?? paidRequest.usesOpen) && lesser(lesser(most, callMax), costMax ?? most),
     tokens: fallbacks.reduce(

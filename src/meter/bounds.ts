@@ -15,9 +15,17 @@ export interface Bound {
   readonly inputUnits?: readonly Unit[] | undefined
 }
 
+const NOTHING: Charge = { amount: 0n, lines: [] }
+
 /** The most that the quantities in `worst` can cost, at any rate that may apply to them or to less of them. */
 export function mostOf(pricing: Pricing, bound: Bound): Charge {
-  let most: Charge = { amount: 0n, lines: [] }
+  let most: Charge = NOTHING
+  const [tier, ...others] = pricing.tiers
+  if (tier && others.length === 0 && !tier.when && !pricing.multipliers) {
+    // The usual price: one, whatever the attributes.
+    const charge = chargeAt(tier, MILLION, readAt(tier, bound))
+    return charge.amount > 0n ? charge : most
+  }
   for (const attributes of bound.prices ?? [bound.price]) {
     const factor = pricing.multipliers ? factorOf(pricing, attributes) : MILLION
     for (const tier of reachable(pricing, bound.worst, attributes)) {

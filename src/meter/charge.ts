@@ -64,7 +64,7 @@ export function chargeOf(pricing: Pricing, usage: Usage, attributes: Attributes 
 export function chargeAt(tier: PriceTier, factor: bigint, usage: Usage): Charge {
   const lines: ChargeLine[] = []
   let total = 0n
-  for (const { unit, rate: base, shown } of ratesOf(tier)) {
+  for (const { unit, rate: base, shown } of rates.get(tier) ?? ratesOf(tier)) {
     const quantity = usage[unit]
     if (!quantity) continue
     const rate = factor === MILLION ? base : times(base, factor)
@@ -76,7 +76,7 @@ export function chargeAt(tier: PriceTier, factor: bigint, usage: Usage): Charge 
 
 /** The attributes of a call that influence its price; undefined if there are none. */
 export function decidingOf(pricing: Pricing, attributes: Attributes = {}): Attributes | undefined {
-  const names = knownBy(pricing)
+  const names = deciders.get(pricing) ?? knownBy(pricing)
   if (names.size === 0) return undefined
   const deciding = Object.entries(attributes).filter(([name]) => names.has(name))
   return deciding.length === 0 ? undefined : Object.fromEntries(deciding)
@@ -86,8 +86,6 @@ export function decidingOf(pricing: Pricing, attributes: Attributes = {}): Attri
 const deciders = new WeakMap<Pricing, ReadonlySet<string>>()
 
 function knownBy(pricing: Pricing): ReadonlySet<string> {
-  const known = deciders.get(pricing)
-  if (known) return known
   const { tiers, multipliers = {} } = pricing
   const names = new Set([...Object.keys(multipliers), ...tiers.flatMap(({ when = {} }) => Object.keys(when))])
   deciders.set(pricing, names)
@@ -104,8 +102,6 @@ interface Rate {
 const rates = new WeakMap<PriceTier, readonly Rate[]>()
 
 function ratesOf(tier: PriceTier): readonly Rate[] {
-  const known = rates.get(tier)
-  if (known) return known
   const found: Rate[] = []
   for (const unit of UNIT_NAMES) {
     const rate = rateOf(tier, unit)

@@ -1,5 +1,5 @@
 // A call on its way along the path: each stage knows more than the one before.
-import { type Admitted, type Application, type Offered, rateHeaders } from '../admission/admit.ts'
+import type { Admitted, Application, Offered } from '../admission/admit.ts'
 import type { LabelNames, Labels } from '../admission/labels.ts'
 import type { UsualOutput } from '../admission/usual-output.ts'
 import type { ObjectOwner } from '../admission/vendor-objects.ts'
@@ -89,26 +89,4 @@ export interface Held extends Arrived {
 export interface Answered extends Held {
   readonly paidRequest: PaidRequest
   readonly attempted: Attempted
-}
-
-/**
- * A caller who left may repeat the idempotency key, so the call runs to its end. Background work ends early only when
- * it is cancelled.
- */
-export function isRepeatable({ idempotency }: Arrived): boolean {
-  return idempotency !== undefined && !idempotency.keepsAll
-}
-
-/** The headers that every answer has, appended to `headers`. */
-export function addAnswerHeaders(
-  headers: Record<string, string>,
-  { paidRequest, admitted, cache, fallbacks, decided }: Held,
-  route: number,
-  isKept = false,
-): Record<string, string> {
-  headers['x-tollgate-route'] = String(route)
-  if (paidRequest.leftOut) headers['x-tollgate-left-out'] = paidRequest.leftOut
-  if (fallbacks || decided) headers['x-tollgate-model'] = paidRequest.product
-  if (cache) headers['x-cache'] = isKept ? 'hit' : 'miss'
-  return admitted.rate ? Object.assign(headers, rateHeaders(admitted.rate)) : headers
 }

@@ -1,6 +1,8 @@
 // The vendor's answer on its way to the caller. Nothing that ends an answer leaves before its settlement is durable.
+import { rateHeaders } from '../admission/admit.ts'
 import { faultReplayOf, replayOf, StreamCopy, storeLargeReplay } from '../admission/idempotency.ts'
 import { recordVendorObjects } from '../admission/vendor-objects.ts'
+import { formatCredits } from '../kernel/credits.ts'
 import { asFault, CLIENT_CLOSED, Fault } from '../kernel/fault.ts'
 import type { Usage } from '../meter/usage.ts'
 import type { Answer, StreamRelay, StreamState } from '../protocols/protocol.ts'
@@ -8,20 +10,11 @@ import { cutEvent } from '../protocols/text/openai-responses/pass.ts'
 import { describe, vendorWords } from '../protocols/vendor-fault.ts'
 import { deadlineOf, recordAbortedCost } from '../routing/attempt.ts'
 import { isHeldBack } from '../upstream/call.ts'
-import { type Answered, addAnswerHeaders, type Held, type PathDeps } from './call.ts'
+import type { Answered, Held, PathDeps } from './call.ts'
 import { type Guard, isBlocked } from './hooks.ts'
 import type { CachedResponse } from './response-cache.ts'
 import type { ResponseSink } from './response-sink.ts'
-import {
-  addReceipt,
-  estimatedUsage,
-  possibleUsage,
-  receiptComment,
-  type Settled,
-  settle,
-  wasCut,
-  withUses,
-} from './settle.ts'
+import { estimatedUsage, possibleUsage, receiptComment, type Settled, settle, wasCut, withUses } from './settle.ts'
 
 const ANSWER_BYTES_MAX = 64 * 1024 * 1024
 /** From here on an unread answer is relayed as it comes, instead of being held until it is whole. */
@@ -71,7 +64,9 @@ export async function relayAnswer(answered: Answered, deps: PathDeps): Promise<S
     if (remembered) await remembered
     unfit = answer.fault
     if (!unfit) {
-      answered.out.send(status, wholeHeaders(answered, answer, receipt), answer.body)
+      const headers = { 'content-type': answer.contentType, ...answer.headers }
+      const { number } = answered.attempted.candidate
+      answered.out.send(status, withAnswerHeaders(headers, answered, number, receipt), answer.body)
       return receipt
     }
   } catch (error) {
@@ -107,19 +102,27 @@ function replayFor(answered: Answered, { status = 200, contentType, body, fault 
   return replayOf(answered, whole, deps.sealer) ?? storeLargeReplay(answered, whole, deps)
 }
 
-function wholeHeaders(answered: Answered, answer: Answer, receipt: Settled): Record<string, string> {
-  const headers: Record<string, string> = { 'content-type': answer.contentType }
-  if (answer.headers) Object.assign(headers, answer.headers)
-  addReceipt(headers, receipt)
-  return addAnswerHeaders(headers, answered, answered.attempted.candidate.number)
+/** The headers that every answer has, and the receipt of one that is charged before it begins, added to `headers`. */
+function withAnswerHeaders(
+  headers: Record<string, string>,
+  { paidRequest, admitted, cache, fallbacks, decided }: Held,
+  route: number,
+  receipt?: Settled & { readonly isKept?: true },
+): Record<string, string> {
+  if (receipt) headers['x-tollgate-charge'] = formatCredits(receipt.charged)
+  if (receipt?.runCharged !== undefined) headers['x-tollgate-run-cost'] = formatCredits(receipt.runCharged)
+  headers['x-tollgate-route'] = String(route)
+  if (paidRequest.leftOut) headers['x-tollgate-left-out'] = paidRequest.leftOut
+  if (fallbacks || decided) headers['x-tollgate-model'] = paidRequest.product
+  if (cache) headers['x-cache'] = receipt?.isKept ? 'hit' : 'miss'
+  return admitted.rate ? Object.assign(headers, rateHeaders(admitted.rate)) : headers
 }
 
 /** A cached answer. Its hold covers exactly its usage. */
 export async function relayCached(held: Held, kept: CachedResponse, deps: PathDeps): Promise<Settled> {
   const receipt = await settle(held, { usage: held.paidRequest.worst, estimated: false, status: 200 }, deps)
-  const headers: Record<string, string> = { 'content-type': kept.contentType }
-  addReceipt(headers, receipt)
-  held.out.send(200, addAnswerHeaders(headers, held, kept.route, true), kept.body)
+  const headers = { 'content-type': kept.contentType }
+  held.out.send(200, withAnswerHeaders(headers, held, kept.route, { ...receipt, isKept: true }), kept.body)
   return receipt
 }
 
@@ -137,7 +140,7 @@ async function relayUnread(answered: Answered, deps: PathDeps): Promise<Settled>
       last = chunk
       kept?.push(chunk)
       if (!out.started)
-        out.startStream(addAnswerHeaders({ 'content-type': contentType }, answered, attempted.candidate.number))
+        out.startStream(withAnswerHeaders({ 'content-type': contentType }, answered, attempted.candidate.number))
       return piece && caller.write(piece)
     })
   } catch (error) {
@@ -199,7 +202,7 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
   function start(): void {
     if (!out.started)
       out.startStream(
-        addAnswerHeaders(
+        withAnswerHeaders(
           {
             'content-type': typeOf(relay),
             'cache-control': 'no-cache, no-store, no-transform',

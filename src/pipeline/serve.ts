@@ -13,7 +13,7 @@ import { type Attempted, attempt, type VendorAttempt } from '../routing/attempt.
 import { byByokKey, type Candidate, routeRequest } from '../routing/route.ts'
 import type { Seen } from '../telemetry/monitor.ts'
 import type { RefusedCall } from '../telemetry/refusals.ts'
-import { type Answered, type Arrived, type Fallback, type Held, isRepeatable, type PathDeps } from './call.ts'
+import type { Answered, Arrived, Fallback, Held, PathDeps } from './call.ts'
 import { isBlocked } from './hooks.ts'
 import { CLIENT_CLOSED_STATUS, relayAnswer, relayCached, relayStream } from './relay.ts'
 import { type CachedResponse, type CacheRule, isCached, type SingleFlight } from './response-cache.ts'
@@ -41,7 +41,7 @@ export async function serve(arrived: Arrived, deps: PathDeps): Promise<void> {
 }
 
 function begin(arrived: Arrived, seen: Seen, deps: PathDeps): Promise<Settled> {
-  if (isJob(arrived)) return accept(arrived, seen, deps)
+  if ('order' in arrived.paidRequest) return accept(arrived as JobCall, seen, deps) // That is what a job has.
   const call = arrived as ExchangeCall // A request that does not become a job is answered by a vendor.
   if (call.guard && isAsked(call))
     return afterChecks(call, (checked) => answerAny(checked, seen, deps), seen, deps).then((done) => done ?? REPLAYED)
@@ -247,15 +247,16 @@ export function candidatesOf(
 }
 
 function openingOf(held: Held, { world }: PathDeps): Parameters<typeof attempt>[2] {
-  const nowSeconds = () => Math.floor(world.nowMs() / 1000)
   return {
     requestId: held.requestId,
     account: held.principal.accountId,
     recorder: held.seen.recorder,
     hedgeMs: held.product.routing.hedgeMs,
-    isRepeatable: isRepeatable(held),
-    createdSeconds: nowSeconds(),
-    nowSeconds,
+    // A caller who left may repeat the key, so the call runs to its end. Background work ends early only when it is
+    // cancelled.
+    isRepeatable: held.idempotency !== undefined && !held.idempotency.keepsAll,
+    createdSeconds: Math.floor(world.nowMs() / 1000),
+    nowSeconds: () => Math.floor(world.nowMs() / 1000),
     signal: held.out.signal,
     callerHeaders: held.callerHeaders,
     outputTokensCap: held.admitted.outputTokensCap,
@@ -282,10 +283,6 @@ type ExchangeCall = Arrived & {
   readonly admitted?: Admitted
 }
 type JobCall = Arrived & { readonly paidRequest: JobRequest; readonly admitted?: Admitted }
-
-function isJob(arrived: Arrived): arrived is JobCall {
-  return 'order' in arrived.paidRequest
-}
 
 function refusedCall({ requestId, principal, paidRequest, endpoint }: Arrived): RefusedCall {
   return { requestId, account: principal.accountId, key: principal.keyId, product: paidRequest.product, endpoint }

@@ -140,8 +140,8 @@ export async function settle(
   const charge = chargeOf(pricing, usage, attributes)
   const deciding = decidingOf(pricing, attributes)
   // Calls by a BYOK key and cached responses cost the gateway nothing at the vendor.
-  const cost =
-    fee || !candidate ? FREE : costOf(candidate.cost, usage, attributes, { lines: charge.lines, attributes: deciding })
+  const rates = candidate?.cost
+  const cost = fee || !candidate ? FREE : rates && costOf(rates, usage, attributes, { ...charge, attributes: deciding })
   // An estimate, also one that replaces an impossible report, is never above the hold.
   const estimated = ending.estimated || isImpossible
   const amount = estimated && charge.amount > answered.admitted.held ? answered.admitted.held : charge.amount
@@ -250,9 +250,4 @@ function resolutionOf(
 export function receiptComment({ charged, runCharged }: Settled): string {
   const run = runCharged === undefined ? '' : ` run-cost=${formatCredits(runCharged)}`
   return `: tollgate charge=${formatCredits(charged)}${run}\n`
-}
-
-export function addReceipt(headers: Record<string, string>, { charged, runCharged }: Settled): void {
-  headers['x-tollgate-charge'] = formatCredits(charged)
-  if (runCharged !== undefined) headers['x-tollgate-run-cost'] = formatCredits(runCharged)
 }

@@ -512,7 +512,7 @@ function choose(route: Candidate, turns: Turns, { account }: AttemptOptions, ven
   // The breaker judges only calls with the gateway's credentials. An account's own key must not be able to open or
   // close it.
   if (route.credential === BYOK) return route
-  if (route.target.secret === undefined && isUntold(route)) return unavailable(route, 'its credential has no value')
+  if (route.vendor.credential !== undefined && isUntold(route)) return unavailable(route, 'its credential has no value')
   const failing = turns.isAlone || turns.isLast(route) ? undefined : vendors.givesWay(route.vendorName, account)
   if (failing !== undefined) {
     turns.defer(route)
@@ -527,8 +527,8 @@ function choose(route: Candidate, turns: Turns, { account }: AttemptOptions, ven
 }
 
 /** A product whose credential has no value is not called: callers must not pay for an unauthenticated answer. */
-const isUntold = ({ target, vendor }: Candidate) =>
-  vendor.credential !== undefined && (target.protocol === 'http-api' || target.bridge !== undefined)
+const isUntold = ({ target }: Candidate) =>
+  (target.protocol === 'http-api' || target.bridge !== undefined) && target.secret === undefined
 
 const unavailable = ({ vendorName: vendor }: Candidate, why: string, retryAfterSeconds?: number) =>
   new Fault('upstream_unavailable', { ...given({ retryAfterSeconds }), internal: { vendor, why } })

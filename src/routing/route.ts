@@ -189,9 +189,10 @@ function candidateAt(route: Route, offering: Offering, sources: RouteSources): C
   const { routes, routing, document, product } = offering
   const vendor = document.vendors[route.vendor]! // The catalog was checked.
   const secret = vendor.credential === undefined ? undefined : sources.credential(vendor.credential)
-  const sandboxUrl = isSandbox(vendor.baseUrl) ? sources.sandboxUrl() : undefined
   const known = made.get(route)
   const isCurrent = known?.document === document && known.routing === routing && known.product === product
+  const isSimulated = isCurrent ? known.candidate.target.simulated : isSandbox(vendor.baseUrl)
+  const sandboxUrl = isSimulated ? sources.sandboxUrl() : undefined
   if (isCurrent && known.secret === secret && known.sandboxUrl === sandboxUrl) return known.candidate
   const candidate = {
     number: routes.indexOf(route) + 1,
