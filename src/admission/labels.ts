@@ -41,6 +41,9 @@ const PARENT_SESSION = 'x-codex-parent-thread-id'
 const AGENT = ':agent'
 const PARENT = ':parent'
 const SESSION_HEADERS = ['x-claude-code-session-id', 'session-id', 'session_id', 'x-opencode-session', 'x-session-id']
+/** Without any of these a call has no labels of its own. */
+export const LABEL_HEADERS = [TAGS, SESSION, ...SESSION_HEADERS]
+export const LABEL_MEMBERS = ['metadata', 'safety_identifier', 'user'] as const
 const RESERVED: ReadonlySet<string> = new Set(['user', 'session', 'client'])
 /** Formats whose `metadata` is an object of the caller's own. */
 const WITH_METADATA: ReadonlySet<string> = new Set(['openai-chat', 'openai-responses'])
@@ -165,18 +168,6 @@ const textOf = (value: unknown) => (typeof value === 'string' && value !== '' ? 
 function fitted(user: string): string {
   if (problemOf(user) === undefined) return user
   return `sha256-${createHash('sha256').update(user).digest('base64url')}`
-}
-
-const AGENTS: ReadonlyArray<readonly [prefix: string, name: string]> = [
-  ['claude-cli/', 'claude-code'],
-  ['codex', 'codex'],
-  ['opencode/', 'opencode'],
-]
-
-/** Which agent calls, by its user agent; undefined: none that is known. */
-export function agentByUserAgent(userAgent: string | undefined): string | undefined {
-  if (userAgent !== undefined) for (const [prefix, name] of AGENTS) if (userAgent.startsWith(prefix)) return name
-  return undefined
 }
 
 /** Throws for a call without a label that its key must carry. */

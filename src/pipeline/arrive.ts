@@ -3,7 +3,6 @@
 import { createHash } from 'node:crypto'
 import type { Principal } from '../admission/api-key.ts'
 import { hashRequest } from '../admission/idempotency.ts'
-import { agentByUserAgent } from '../admission/labels.ts'
 import type { RequestHeaders } from '../catalog/query.ts'
 import { type Catalog, type CatalogStore, catalogFor } from '../catalog/store.ts'
 import { readJson } from '../kernel/json.ts'
@@ -12,7 +11,7 @@ import { readImageBody } from '../protocols/media/openai-images/body.ts'
 import { checkVideoBody } from '../protocols/media/video-task/request.ts'
 import type { ByteLease } from '../upstream/budget.ts'
 import type { Arrived, PathDeps } from './call.ts'
-import { type Incoming, type PaidSpec, type Read, type ReadDeps, type RequestBody, read } from './read.ts'
+import { type Incoming, type PaidSpec, type Read, type ReadDeps, type RequestBody, read, saysMore } from './read.ts'
 
 /** The caller, and where the answer goes. */
 interface Arrival extends Pick<Arrived, 'requestId' | 'principal' | 'endpoint' | 'out' | 'client'> {
@@ -35,6 +34,18 @@ const VERSIONS = ['anthropic-version', 'anthropic-beta'] as const
 const FORWARDED = [...VERSIONS, 'traceparent'] as const
 const NONE = {}
 
+const AGENTS: ReadonlyArray<readonly [prefix: string, name: string]> = [
+  ['claude-cli/', 'claude-code'],
+  ['codex', 'codex'],
+  ['opencode/', 'opencode'],
+]
+
+/** Which agent calls, by its user agent; undefined: none that is known. */
+function agentByUserAgent(userAgent: string | undefined): string | undefined {
+  if (userAgent !== undefined) for (const [prefix, name] of AGENTS) if (userAgent.startsWith(prefix)) return name
+  return undefined
+}
+
 /** Reads the request with the catalog of its caller. */
 export function readFor(
   asked: Omit<Incoming, 'catalog'> & { readonly principal: Principal },
@@ -42,7 +53,7 @@ export function readFor(
 ): { readonly asked: Read; readonly catalog: Catalog } {
   const { accountId } = asked.principal
   const catalog = isTestAccount(accountId) ? catalogFor(accountId, current) : current
-  return { asked: read({ ...asked, catalog }, deps), catalog }
+  return { asked: read({ ...asked, catalog, isBare: !saysMore(asked) }, deps), catalog }
 }
 
 /** Written out, because copying objects for every call costs. */

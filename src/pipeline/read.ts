@@ -3,7 +3,7 @@
 // and held nothing.
 
 import { mayUse, type Principal, requireEndpoint } from '../admission/api-key.ts'
-import { type Labels, readLabels, requireLabels } from '../admission/labels.ts'
+import { LABEL_HEADERS, LABEL_MEMBERS, type Labels, readLabels, requireLabels } from '../admission/labels.ts'
 import type { Route } from '../catalog/document.ts'
 import { type EndpointSpec, isDataEndpoint, isToolSpec } from '../catalog/endpoint.ts'
 import type { RequestHeaders } from '../catalog/query.ts'
@@ -18,8 +18,11 @@ import type { AudioFile } from '../protocols/media/openai-audio.ts'
 import type { ImageRequestBody } from '../protocols/media/openai-images/body.ts'
 import type { ImageRequestDeps } from '../protocols/media/openai-images/request.ts'
 import type { JobRequest, PaidRequest } from '../protocols/protocol.ts'
+import { JSON_HEADER } from '../protocols/text/json-answer.ts'
 import {
   allowedRoutes,
+  CHOICE_HEADERS,
+  CHOICE_MEMBERS,
   FALLBACK,
   isExcluded,
   matchingRules,
@@ -65,6 +68,8 @@ export interface Incoming extends Whose {
   readonly ordered?: Labels | undefined
   /** The caller's `x-tollgate-cache` header; absent: not given. */
   readonly cacheHeader?: boolean | undefined
+  /** It says nothing of labels, vendors, other models or how JSON is answered (`saysMore`). Absent: it may. */
+  readonly isBare?: boolean
   /** Read before the texts of the request were changed. */
   readonly known?: { readonly labels: Labels | undefined }
 }
@@ -131,10 +136,20 @@ export interface ReadDeps {
   readonly pageTokens: (account: string, endpoint: string) => PageTokens
 }
 
+const MORE_HEADERS: ReadonlySet<string> = new Set([...CHOICE_HEADERS, ...LABEL_HEADERS, JSON_HEADER])
+const MORE_MEMBERS: ReadonlySet<string> = new Set([...CHOICE_MEMBERS, ...LABEL_MEMBERS, 'plugins'])
+
+/** Whether a call says anything beside what it asks for. Most do not, and are asked no more about it. */
+export function saysMore({ headers, body }: Pick<Incoming, 'headers' | 'body'>): boolean {
+  for (const name in body.json.value) if (MORE_MEMBERS.has(name)) return true
+  for (const name in headers) if (MORE_HEADERS.has(name)) return true
+  return false
+}
+
 export function read(incoming: Incoming, deps: ReadDeps): Read {
   const { body, spec, principal, headers, catalog } = incoming
   const said = { json: body.json, spec, principal, headers }
-  const chooses = saysChoice(said)
+  const chooses = !incoming.isBare && saysChoice(said)
   if (chooses) requireChoice(said, catalog.document)
   const rules = catalog.document.routing?.rules
   const ruled = rules && rulesFor(incoming, rules, deps)
@@ -332,10 +347,10 @@ function isTooLong({ paidRequest, product }: Read): boolean {
   return (paidRequest.inputTokensLikely ?? 0) >= contextTokens
 }
 
-function labelsOf({ headers, body, spec, principal, ordered, known }: Incoming): Labels | undefined {
+function labelsOf({ headers, body, spec, principal, ordered, known, isBare }: Incoming): Labels | undefined {
   if (known) return known.labels
   const isTool = spec.sells === 'data' && isToolSpec(spec)
-  const own = readLabels({ headers, body: isTool ? {} : body.json.value, format: spec.format })
+  const own = isBare ? undefined : readLabels({ headers, body: isTool ? {} : body.json.value, format: spec.format })
   const labels = ordered ? { ...ordered, ...own } : own
   if (principal.requiredLabels) requireLabels(principal.requiredLabels, labels)
   return principal.place ? { ...labels, ...principal.place } : labels

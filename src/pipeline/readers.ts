@@ -66,10 +66,10 @@ const NO_MODEL: ModelFacts = {
 const NO_DATA_TRAITS = dataTraits.parse({})
 
 function readText(incoming: Incoming, deps: ReadDeps): ReturnType<Reader> {
-  const filled = withPreset(incoming, deps)
+  const filled = deps.presets ? withPreset(incoming, deps) : incoming.body.json
   const header = incoming.headers?.[JSON_HEADER]
-  const { json, wish } =
-    header === undefined && !filled.member('plugins') ? { json: filled } : readJsonWish(filled, header)
+  const isSilent = incoming.isBare || (header === undefined && !filled.member('plugins'))
+  const { json, wish } = isSilent ? { json: filled } : readJsonWish(filled, header)
   const uid = readModelName(json)
   const profile = profileOf('text', uid, incoming)
   const facts = profile?.facts ?? factsAt(uid, incoming)

@@ -57,7 +57,8 @@ interface About {
 const ROUTING_HEADERS = ['x-tollgate-vendors', 'x-tollgate-regions', 'x-tollgate-max-price'] as const
 /** Other models to ask. */
 export const FALLBACK = 'x-tollgate-fallback'
-const CHOICE_HEADERS = [FALLBACK, ...ROUTING_HEADERS]
+export const CHOICE_HEADERS = [FALLBACK, ...ROUTING_HEADERS]
+export const CHOICE_MEMBERS = ['provider', 'models'] as const
 const [VENDORS, REGIONS, MAX_PRICE] = ROUTING_HEADERS
 const NAMES_MAX = 50
 
@@ -80,7 +81,7 @@ export function routingHeaders(headers: RequestHeaders): string[] {
 
 /** Whether a call says something of vendors or other models. Most do not, and are asked no more about it. */
 export function saysChoice({ json, headers }: Pick<Said, 'json' | 'headers'>): boolean {
-  if (json.member('provider') || json.member('models')) return true
+  for (const name of CHOICE_MEMBERS) if (json.member(name)) return true
   if (headers) for (const name of CHOICE_HEADERS) if (headers[name] !== undefined) return true
   return false
 }

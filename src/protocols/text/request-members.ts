@@ -82,6 +82,10 @@ const TABLES = {
 /** The client formats whose JSON members are forwarded. */
 export type MemberFormat = keyof typeof TABLES
 
+/** Whether a member goes to every vendor of the format as it is. Of two limits, one is left out. */
+export const passes = (format: MemberFormat, name: string): boolean =>
+  TABLES[format].get(name) === 'pass' || BODIES[format]?.limits.includes(name) === true
+
 /** Members that select a model or a location without a price here. */
 const GEMINI_CONFIG = ['routingConfig', 'modelSelectionConfig', 'modelConfig']
 

@@ -18,7 +18,7 @@ import {
 import type { ClientFormatName, ProtocolName, Unit } from '../../meter/kind.ts'
 import type { Pricing } from '../../meter/price.ts'
 import type { HttpCall } from '../../upstream/call.ts'
-import { checkBody, Fields, mustBe, wrong } from '../check.ts'
+import { checkBody, mustBe, wrong } from '../check.ts'
 import type { Answer, Exchange, OpenOptions, PaidRequest, StreamRelay, Target } from '../protocol.ts'
 import { readErrorBody } from '../vendor-words.ts'
 import { isAwsStream, UnframingRelay, unframed } from './anthropic-messages/cloud.ts'
@@ -33,7 +33,7 @@ import { addedTokens, measurePrompt, type PromptSize, runsElsewhere } from './pr
 import { ConvertRelay } from './reader.ts'
 import { referencesIn } from './references.ts'
 import { PassRelay, readEvents, readWhole, WholeRelay } from './relay.ts'
-import { admitMembers, DECIDING, withoutUnknown } from './request-members.ts'
+import { admitMembers, DECIDING, passes, withoutUnknown } from './request-members.ts'
 import { countedTokens } from './tokenizer.ts'
 import { toUsage } from './tokens.ts'
 
@@ -123,6 +123,40 @@ function isPlain(value: Json): boolean {
   return true
 }
 
+/** Of each format the members of `PLAIN` that go to its vendors as they are. */
+const passing = new Map<ClientFormatName, ReadonlySet<string>>()
+
+/**
+ * The usual request: plain settings, at most one limit, and turns that are nothing but texts of users, assistants and
+ * the system. In such a request nothing has to be mended, left out or refused, and nothing refers to anything.
+ */
+function isTalk(clientFormat: ClientFormatName, value: Json): boolean {
+  let names = passing.get(clientFormat)
+  if (!names) {
+    names = new Set([...PLAIN].filter((name) => passes(clientFormat, name)))
+    passing.set(clientFormat, names)
+  }
+  if (value.max_tokens !== undefined && value.max_completion_tokens !== undefined) return false
+  for (const name in value) {
+    const member = value[name]
+    if (!names.has(name) || (typeof member === 'object' && !(name === 'messages' && areTexts(member)))) return false
+  }
+  return true
+}
+
+const SPEAKERS: ReadonlySet<unknown> = new Set(['user', 'assistant', 'system'])
+
+function areTexts(turns: unknown): boolean {
+  if (!Array.isArray(turns)) return false
+  for (const turn of turns) {
+    if (!isObject(turn) || !SPEAKERS.has(turn.role) || typeof turn.content !== 'string') return false
+    for (const name in turn) if (name !== 'role' && name !== 'content') return false
+  }
+  return true
+}
+
+const NONE: readonly never[] = []
+
 type TextRequest = PaidRequest & { readonly clientFormat: ClientFormatName }
 
 /** The share of the remaining context that output may use, because the prompt may be larger than estimated. */
@@ -134,9 +168,9 @@ const OWN_TOOLS: ReadonlySet<unknown> = new Set([undefined, 'function', 'custom'
 
 /** Reads the model's name, for its lookup before anything else is read. */
 export function readModelName(json: JsonText): string {
-  checkSpelling(json)
-  const model = new Fields(json).get('model')
-  if (model === undefined) throw wrong('model', 'is required: the id of a model, as GET /v1/models lists it.')
+  if (!isPlain(json.value)) checkSpelling(json)
+  const { model } = json.value
+  if (!isGiven(model)) throw wrong('model', 'is required: the id of a model, as GET /v1/models lists it.')
   if (typeof model !== 'string') throw mustBe('model', 'a string', model)
   if (model.trim() === '') throw wrong('model', 'must not be empty; GET /v1/models lists the ids of models.')
   return model
@@ -157,15 +191,17 @@ export function readTextRequest(clientFormat: ClientFormatName, sent: JsonText, 
   const { pricing, limits } = model
   const { traits, allowed, contextTokens, extras: none } = preparedFor(clientFormat, model)
   const format = FORMATS[clientFormat]
-  const members = admitMembers(clientFormat, documented(format, sent), allowed)
-  const plain = isPlain(members.json.value)
+  const talk = isTalk(clientFormat, sent.value)
+  const members = talk ? { json: sent, unknown: NONE } : admitMembers(clientFormat, documented(format, sent), allowed)
+  const plain = talk || isPlain(members.json.value)
   const { json, leftOut }: ReturnType<typeof leaveOutSearch> = plain
     ? { json: members.json }
     : leaveOutSearch(boundMedia(clientFormat, members.json, limits.outputTokensReserve), traits)
   const checked = readChecked(format, json, traits, limits.outputTokensMax ?? contextTokens)
   if (!plain) checkVendorSide(json.value, traits, pricing)
   const extras = plain ? none : readExtras(clientFormat, json, pricing, { n: checked.n, contextTokens })
-  const continues = [...(checked.continues ?? []), ...referencesIn(clientFormat, json, traits.sharedIds)]
+  const referring = talk ? NONE : referencesIn(clientFormat, json, traits.sharedIds)
+  const continues = [...(checked.continues ?? NONE), ...referring]
   const needs =
     clientFormat !== 'openai-responses' && checked.hasTools && traits.toolsNeed !== undefined
       ? [traits.toolsNeed]
@@ -377,7 +413,8 @@ class UpstreamCall {
   private pass(target: Target, options: OpenOptions): Exchange {
     const { streams } = this
     const { format, checked, uid, traits, unknown, capped } = this.facts
-    const sent = target.passesUnknown ? this.facts.json : withoutUnknown(this.facts.json, unknown)
+    const isWhole = unknown.length === 0 || target.passesUnknown
+    const sent = isWhole ? this.facts.json : withoutUnknown(this.facts.json, unknown)
     const known = capped ? capped(sent, options.usesCap ?? 1) : sent
     const streamed = streams === checked.stream ? known : withStream(known, streams)
     const json = traits.zeroTemperature === undefined ? streamed : withTemperature(streamed, traits)
