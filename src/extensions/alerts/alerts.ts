@@ -12,7 +12,7 @@ import { asPage, type Paging } from '../../kernel/view.ts'
 import { newId } from '../../kernel/world.ts'
 import type { GuardedFetch } from '../../upstream/guard.ts'
 import { alertMail, alertMessage, type MailOf } from './alert-message.ts'
-import { createReceivers, type Mailbox } from './receivers.ts'
+import { createReceivers } from './receivers.ts'
 import { type AlertFact, LOWER, type OwnConditions, readConditions } from './rules.ts'
 import {
   type AlertPage,
@@ -22,34 +22,6 @@ import {
   type Receiver,
   UNREAD_MAX,
 } from './views.ts'
-
-export interface Alerts {
-  /**
-   * Alerts of an account; with '' those of the gateway; with null all. Newest first. `unread` counts those of the
-   * scope, with null those of the gateway.
-   */
-  list(scope: string | null, paging: Paging): Promise<AlertPage>
-  /** Marks all alerts up to this one as read. */
-  read(scope: string, until: string): Promise<void>
-  settings(scope: string): Promise<AlertSettings>
-  /** A mailbox of a stranger is asked once by mail; rejects with rate_limited when too many were asked. */
-  change(scope: string, settings: AlertSettingsInput): Promise<AlertSettings>
-  /** The mailbox to which a mail with this token went; undefined: the token is not one of ours. */
-  mailbox(token: string): Mailbox | undefined
-  /** Its owner wants alerts, or no longer. */
-  answer(mailbox: Mailbox, wanted: boolean): Promise<void>
-  /** Sends a test alert to all receivers of a scope; at most once a minute, else rejects with rate_limited. */
-  test(scope: string): Promise<AlertView>
-  /** Sends it to the receivers of the gateway's alerts without the database: to those that were read last. */
-  tellUnstored(one: AlertFact): Promise<void>
-  /** Evaluates the rules now. Returns the number of alerts that fired. */
-  look(): Promise<number>
-  /**
-   * One process in the time evaluates the database; each process evaluates its own circuit breakers. What probes found
-   * all know.
-   */
-  tick(): Promise<void>
-}
 
 export interface AlertsOptions
   extends Pick<CoreParts, 'secrets' | 'world' | 'log' | 'database' | 'publicUrl'>,
@@ -66,7 +38,9 @@ export interface AlertsOptions
 
 export const LOOK_EVERY_MS = 60_000
 
-export function createAlerts(options: AlertsOptions): Alerts {
+export type Alerts = ReturnType<typeof createAlerts>
+
+export function createAlerts(options: AlertsOptions) {
   const { database, deliveries, world } = options
   const store = createReceivers(options)
 
@@ -84,6 +58,7 @@ export function createAlerts(options: AlertsOptions): Alerts {
     return risen.length
   }
 
+  /** Evaluates the rules now. Returns the number of alerts that fired. */
   async function look(): Promise<number> {
     const { rulesOf, receiversOf, special } = await store.all()
     const facts = await readConditions({ on: database, own: options, rulesOf, special })
@@ -110,6 +85,10 @@ export function createAlerts(options: AlertsOptions): Alerts {
     )
   }
 
+  /**
+   * One process in the time evaluates the database; each process evaluates its own circuit breakers. What probes found
+   * all know.
+   */
   async function tick(): Promise<void> {
     const [due] = await database.query(CLAIM, [LOOK_EVERY_MS / 1000])
     const isOwn =
@@ -120,6 +99,10 @@ export function createAlerts(options: AlertsOptions): Alerts {
     if (due) await database.query(PRUNE)
   }
 
+  /**
+   * Alerts of an account; with '' those of the gateway; with null all. Newest first. `unread` counts those of the
+   * scope, with null those of the gateway.
+   */
   async function list(scope: string | null, { cursor, limit }: Paging): Promise<AlertPage> {
     const [rows, [unread]] = await Promise.all([
       database.query<AlertRow>(LIST, [scope, cursor ?? '~', limit + 1]),
@@ -133,9 +116,11 @@ export function createAlerts(options: AlertsOptions): Alerts {
 
   return {
     list,
-    read: async (scope, until) => void (await database.query(READ, [scope, until])),
+    /** Marks all alerts up to this one as read. */
+    read: async (scope: string, until: string): Promise<void> => void (await database.query(READ, [scope, until])),
     settings: store.of,
-    async change(scope, settings) {
+    /** A mailbox of a stranger is asked once by mail; rejects with rate_limited when too many were asked. */
+    async change(scope: string, settings: AlertSettingsInput): Promise<AlertSettings> {
       for (const { kind, to } of settings.receivers) {
         if (kind === 'email' && !options.mails)
           throw new Fault('conflict', {
@@ -155,9 +140,12 @@ export function createAlerts(options: AlertsOptions): Alerts {
       deliveries.wake()
       return store.of(scope)
     },
+    /** The mailbox to which a mail with this token went; undefined: the token is not one of ours. */
     mailbox: store.mailbox,
+    /** Its owner wants alerts, or no longer. */
     answer: store.answer,
-    async test(scope) {
+    /** Sends a test alert to all receivers of a scope; at most once a minute, else rejects with rate_limited. */
+    async test(scope: string): Promise<AlertView> {
       const receivers = (await store.of(scope)).receivers.filter(({ status }) => status === 'active')
       const one: AlertFact = {
         scope,
@@ -179,7 +167,8 @@ export function createAlerts(options: AlertsOptions): Alerts {
       if (!items[0]) throw new Fault('internal')
       return items[0]
     },
-    async tellUnstored(one) {
+    /** Sends it to the receivers of the gateway's alerts without the database: to those that were read last. */
+    async tellUnstored(one: AlertFact): Promise<void> {
       const { rulesOf, receiversOf } = store.last()
       if (!rulesOf('').gateway) return
       const at = new Date(world.nowMs())

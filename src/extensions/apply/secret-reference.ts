@@ -13,14 +13,6 @@ import { loginProblem } from '../../upstream/login.ts'
 import { createLogins } from '../logins/login.ts'
 import { createTokenCache } from '../logins/token-cache.ts'
 
-export interface SecretReferences {
-  /** Returns the secret. Errors contain the reference, never the secret. */
-  read(reference: string): Promise<string>
-  /** Stores a new secret. Never overwrites an existing file. */
-  write(reference: string, value: string): Promise<void>
-  close(): Promise<void>
-}
-
 interface SecretPlace {
   readonly kind: Kind
   /** The part between the colon and "#". */
@@ -68,7 +60,9 @@ const DEADLINES = { connectMs: 5_000, firstByteMs: 20_000, idleMs: 20_000, total
 const ANSWER_BYTES_MAX = 1_048_576
 const FILE_BYTES_MAX = 65_536
 
-export function openSecretReferences({ world, environment }: Deps): SecretReferences {
+export type SecretReferences = ReturnType<typeof openSecretReferences>
+
+export function openSecretReferences({ world, environment }: Deps) {
   let upstream: Upstream | undefined
   let gcpToken: Promise<string> | undefined
 
@@ -230,7 +224,8 @@ export function openSecretReferences({ world, environment }: Deps): SecretRefere
   }
 
   return {
-    async read(reference) {
+    /** Returns the secret. Errors contain the reference, never the secret. */
+    async read(reference: string): Promise<string> {
       const place = placeIn(reference)
       const problem = referenceProblem(reference)
       if (!place || problem !== undefined) throw new CliError(`The reference ${problem}.`)
@@ -240,12 +235,13 @@ export function openSecretReferences({ world, environment }: Deps): SecretRefere
       // Removes the line break that editors and shells add at the end.
       return whole.replace(/\r?\n$/, '')
     },
-    async write(reference, value) {
+    /** Stores a new secret. Never overwrites an existing file. */
+    async write(reference: string, value: string): Promise<void> {
       const place = placeIn(reference)
       if (!place) throw new CliError(`The reference ${referenceProblem(reference)}.`)
       await WRITERS[place.kind](place, value).catch((error: unknown) => told(reference, error))
     },
-    close: async () => upstream?.close(),
+    close: async (): Promise<void> => upstream?.close(),
   }
 }
 

@@ -12,25 +12,6 @@ import type { Person, Session } from '../../identity/sessions.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { newId } from '../../kernel/world.ts'
 
-export interface Passkeys {
-  /** Passkeys need a host name; they do not work with an IP address. */
-  possible(): boolean
-  /**
-   * Returns the options for the browser and the token of the flow. Without a person, the device offers all its passkeys
-   * for this host.
-   */
-  ask(person?: string): Promise<Asked>
-  /** Returns the person. Throws if the answer is wrong, or was used before. */
-  verify(token: string | undefined, response: PasskeyResponse): Promise<Pick<Person, 'id' | 'email'>>
-  askNew(person: Person): Promise<Asked>
-  /** Returns recovery codes if it is the person's first second factor. */
-  add(
-    session: Session,
-    input: { token: string | undefined; name: string; response: PasskeyResponse },
-    by: By,
-  ): Promise<string[] | null>
-}
-
 interface Asked {
   readonly token: string
   readonly options: Record<string, unknown>
@@ -75,18 +56,21 @@ interface StoredPasskey {
   email: string
 }
 
+export type Passkeys = ReturnType<typeof createPasskeys>
+
 export function createPasskeys(
   deps: Omit<SecondFactorDeps, 'factorKey'> & {
     readonly flows: Flows
     readonly factors: SecondFactors
     readonly publicUrl: () => string
   },
-): Passkeys {
+) {
   const { database, world, flows, factors } = deps
   // Loaded at first use, because most gateways never need it.
   const library = () => import('@simplewebauthn/server')
   const host = () => new URL(deps.publicUrl()).hostname
   const place = () => ({ expectedOrigin: new URL(deps.publicUrl()).origin, expectedRPID: host() })
+  /** Passkeys need a host name; they do not work with an IP address. */
   const possible = () => isIP(host().replace(/^\[|\]$/g, '')) === 0
 
   async function ofPerson(person: string) {
@@ -113,7 +97,11 @@ export function createPasskeys(
   return {
     possible,
 
-    async ask(person) {
+    /**
+     * Returns the options for the browser and the token of the flow. Without a person, the device offers all its
+     * passkeys for this host.
+     */
+    async ask(person?: string): Promise<Asked> {
       requirePossible()
       const { generateAuthenticationOptions } = await library()
       const options = await generateAuthenticationOptions({
@@ -125,7 +113,8 @@ export function createPasskeys(
       return { token, options: { ...options } }
     },
 
-    async verify(token, response) {
+    /** Returns the person. Throws if the answer is wrong, or was used before. */
+    async verify(token: string | undefined, response: PasskeyResponse): Promise<Pick<Person, 'id' | 'email'>> {
       const expectedChallenge = await challengeOf('passkey', token)
       const [row] = await database.query<StoredPasskey>(FIND, [response.id])
       if (!row) throw notAccepted('unknown')
@@ -150,7 +139,7 @@ export function createPasskeys(
       return { id: row.person_id, email: row.email }
     },
 
-    async askNew(person) {
+    async askNew(person: Person): Promise<Asked> {
       requirePossible()
       const excludeCredentials = await ofPerson(person.id)
       if (excludeCredentials.length >= PER_PERSON_MAX)
@@ -170,7 +159,12 @@ export function createPasskeys(
       return { token, options: { ...options } }
     },
 
-    async add(session, { token, name, response }, by) {
+    /** Returns recovery codes if it is the person's first second factor. */
+    async add(
+      session: Session,
+      { token, name, response }: { token: string | undefined; name: string; response: PasskeyResponse },
+      by: By,
+    ): Promise<string[] | null> {
       const expectedChallenge = await challengeOf('passkey-new', token, session.person.id)
       const { verifyRegistrationResponse } = await library()
       const { registrationInfo } = await verifyRegistrationResponse({

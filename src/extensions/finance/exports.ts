@@ -36,25 +36,6 @@ import {
   SETTINGS,
 } from './views.ts'
 
-export interface Exports {
-  list(): Promise<ExportView[]>
-  read(id: string): Promise<ExportView>
-  /** Exports what is posted from now on; a backfill sends earlier calls. */
-  create(given: { name: string; kind: ExportKind; settings: Record<string, unknown> }, by: By): Promise<ExportView>
-  change(id: string, patch: ExportPatch, by: By): Promise<ExportView>
-  remove(id: string, by: By): Promise<ExportView>
-  pause(id: string, by: By): Promise<ExportView>
-  /** Resumes a paused export, or retries a failed one at once. */
-  resume(id: string, by: By): Promise<ExportView>
-  /** Sends the calls that started in a time range, even if they were sent before. */
-  backfill(id: string, range: { fromMs: number; toMs: number }, by: By): Promise<ExportView>
-  /** Tests the receiver without changing its meters. */
-  test(id: string): Promise<ExportTest>
-  customers(id: string, paging: Paging): Promise<Page<ExportCustomer>>
-  /** Sets the account's name at the destination; null: removes it. */
-  nameCustomer(id: string, account: string, customer: string | null, by: By): Promise<ExportCustomer[]>
-}
-
 interface ExportPatch {
   readonly name?: string | undefined
   readonly settings?: Record<string, unknown> | undefined
@@ -254,12 +235,14 @@ export function createExports(options: ExportOptions): Exports {
 
 type ReceiverOf = (row: Pick<ExportRow, 'id' | 'kind' | 'settings'>) => Promise<Receiver | Problem>
 
+export type Exports = ReturnType<typeof createOffice>
+
 /** The resources of the operator. */
 function createOffice(
   { database, audit, credentials, guard, world }: ExportOptions,
   awake: () => void,
   receiverOf: ReceiverOf,
-): Exports {
+) {
   async function find(id: string): Promise<SeenRow> {
     const [row] = await database.query<SeenRow>(FIND, [id])
     if (!row) throw new Fault('not_found', { message: 'There is no such export.' })
@@ -286,11 +269,15 @@ function createOffice(
 
   return {
     read,
-    async list() {
+    async list(): Promise<ExportView[]> {
       const rows = await database.query<SeenRow>(LIST, [EXPORTS_MAX])
       return Promise.all(rows.map(view))
     },
-    async create({ name, kind, settings }, by) {
+    /** Exports what is posted from now on; a backfill sends earlier calls. */
+    async create(
+      { name, kind, settings }: { name: string; kind: ExportKind; settings: Record<string, unknown> },
+      by: By,
+    ): Promise<ExportView> {
       const checked = await settingsOf(kind, settings, guard)
       await refuseTaken(database, name, '')
       const id = `exp_${newId(world)}`
@@ -308,7 +295,7 @@ function createOffice(
       awake()
       return read(id)
     },
-    async change(id, { name, settings }, by) {
+    async change(id: string, { name, settings }: ExportPatch, by: By): Promise<ExportView> {
       const { kind } = await find(id)
       if (name !== undefined) await refuseTaken(database, name, id)
       const checked = settings && JSON.stringify(await settingsOf(kind, settings, guard))
@@ -319,7 +306,7 @@ function createOffice(
         detail: { name },
       })
     },
-    async remove(id, by) {
+    async remove(id: string, by: By): Promise<ExportView> {
       const gone = await read(id)
       await database.transaction(async (tx) => {
         const [was] = await tx.query<SeenRow>(FIND, [id])
@@ -328,9 +315,13 @@ function createOffice(
       })
       return gone
     },
-    pause: (id, by) => write(id, by, { statement: PAUSE, values: [], action: 'export.pause' }),
-    resume: (id, by) => write(id, by, { statement: RESUME, values: [], action: 'export.resume' }),
-    async backfill(id, { fromMs, toMs }, by) {
+    pause: (id: string, by: By): Promise<ExportView> =>
+      write(id, by, { statement: PAUSE, values: [], action: 'export.pause' }),
+    /** Resumes a paused export, or retries a failed one at once. */
+    resume: (id: string, by: By): Promise<ExportView> =>
+      write(id, by, { statement: RESUME, values: [], action: 'export.resume' }),
+    /** Sends the calls that started in a time range, even if they were sent before. */
+    async backfill(id: string, { fromMs, toMs }: { fromMs: number; toMs: number }, by: By): Promise<ExportView> {
       if (toMs <= fromMs) throw invalid('to: must be after from.', 'to')
       if (toMs - fromMs > BACKFILL_DAYS_MAX * 86_400_000) throw invalid('from: is too long ago.', 'from')
       const to = Math.min(toMs, world.nowMs())
@@ -338,18 +329,20 @@ function createOffice(
       const detail = { from: new Date(fromMs).toISOString(), to: new Date(to).toISOString() }
       return write(id, by, { statement: BACKFILL, values: [JSON.stringify(begun)], action: 'export.backfill', detail })
     },
-    async test(id) {
+    /** Tests the receiver without changing its meters. */
+    async test(id: string): Promise<ExportTest> {
       const receiver = await receiverOf(await find(id))
       const problem = 'final' in receiver ? receiver : await receiver.test()
       return { ok: problem === undefined, status: problem?.status ?? null, error: problem?.message ?? null }
     },
-    async customers(id, { cursor, limit }) {
+    async customers(id: string, { cursor, limit }: Paging): Promise<Page<ExportCustomer>> {
       await find(id)
       const rows = await database.query<ExportCustomer>(CUSTOMERS, [id, cursor ?? '', limit + 1])
       const items = rows.slice(0, limit)
       return { items, next: rows.length > limit ? (items.at(-1)?.account ?? null) : null }
     },
-    async nameCustomer(id, account, customer, by) {
+    /** Sets the account's name at the destination; null: removes it. */
+    async nameCustomer(id: string, account: string, customer: string | null, by: By): Promise<ExportCustomer[]> {
       await find(id)
       return database.transaction(async (tx) => {
         const [was] = await tx.query<{ customer: string }>(CUSTOMER, [id, account])

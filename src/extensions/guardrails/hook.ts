@@ -10,15 +10,6 @@ import type { GuardedFetch } from '../../upstream/guard.ts'
 import type { CheckedCall, Verdict } from './checks.ts'
 import type { GuardrailRule } from './rules.ts'
 
-export interface Hooks {
-  /** Rejects if the hook does not answer in time, or not as it should. */
-  ask(
-    rule: string,
-    hook: NonNullable<GuardrailRule['hook']>,
-    asked: { readonly on: Phase; readonly texts: readonly string[]; readonly about: CheckedCall },
-  ): Promise<Verdict>
-}
-
 const REASON_CHARS_MAX = 200
 /** Beside the texts that come back. */
 const ANSWER_BYTES = 65_536
@@ -33,9 +24,16 @@ export interface HookDeps extends Pick<CoreParts, 'secrets' | 'world'> {
   readonly guard: Pick<GuardedFetch, 'request'>
 }
 
-export function createHooks(deps: HookDeps): Hooks {
+export type Hooks = ReturnType<typeof createHooks>
+
+export function createHooks(deps: HookDeps) {
   return {
-    async ask(rule, { url, deadlineMs }, { on, texts, about }) {
+    /** Rejects if the hook does not answer in time, or not as it should. */
+    async ask(
+      rule: string,
+      { url, deadlineMs }: NonNullable<GuardrailRule['hook']>,
+      { on, texts, about }: { readonly on: Phase; readonly texts: readonly string[]; readonly about: CheckedCall },
+    ): Promise<Verdict> {
       const { requestId, principal, endpoint, labels, product, signal } = about
       const { accountId: account, keyId: key } = principal
       const body = JSON.stringify({

@@ -304,16 +304,6 @@ const placeOf = (account: string, id: string) => ({ table: 'content', row: `${ac
 // turns recording on for the account or for one key. A change is announced like a change of keys, because the cached
 // keys carry the policy.
 
-export interface RecordingPolicies {
-  get(account: string): Promise<ContentRules>
-  /** The policy for calls of the account that are made without a key. */
-  ofAccount(account: string): Promise<RecordingPolicy | undefined>
-  /** Sets the policy for the account and its test account, or for one key of either. */
-  set(account: string, key: string | undefined, rule: RecordingPolicy, by: By): Promise<ContentRules>
-  /** `remove`: also deletes the recordings at once. */
-  unset(account: string, key: string | undefined, remove: boolean, by: By): Promise<ContentRules>
-}
-
 /** The scope of a policy for the whole account. */
 const ACCOUNT = 'account'
 
@@ -338,11 +328,9 @@ const REMOVE_POLICY = sql('content_remove_all')`with gone as (delete from record
      limit 500) returning 1)
    select count(*)::int as count from gone`
 
-export function createRecordingPolicies(options: {
-  database: Database
-  changes: Changes
-  audit: Audit
-}): RecordingPolicies {
+export type RecordingPolicies = ReturnType<typeof createRecordingPolicies>
+
+export function createRecordingPolicies(options: { database: Database; changes: Changes; audit: Audit }) {
   const { database, changes, audit } = options
 
   async function get(account: string): Promise<ContentRules> {
@@ -378,8 +366,11 @@ export function createRecordingPolicies(options: {
 
   return {
     get,
-    ofAccount: async (account) => (await database.query<RecordingPolicy>(OF_ACCOUNT, [account]))[0],
-    async set(account, key, rule, by) {
+    /** The policy for calls of the account that are made without a key. */
+    ofAccount: async (account: string): Promise<RecordingPolicy | undefined> =>
+      (await database.query<RecordingPolicy>(OF_ACCOUNT, [account]))[0],
+    /** Sets the policy for the account and its test account, or for one key of either. */
+    async set(account: string, key: string | undefined, rule: RecordingPolicy, by: By): Promise<ContentRules> {
       const [accounts, scope] = await scopeOf(account, key)
       await changing(async (tx) => {
         const [before = {}] = await tx.query<RecordingPolicy>(FIND, [accounts, scope])
@@ -394,7 +385,8 @@ export function createRecordingPolicies(options: {
       })
       return get(account)
     },
-    async unset(account, key, remove, by) {
+    /** `remove`: also deletes the recordings at once. */
+    async unset(account: string, key: string | undefined, remove: boolean, by: By): Promise<ContentRules> {
       const [accounts, scope] = await scopeOf(account, key)
       await changing(async (tx) => {
         const [before = {}] = await tx.query<RecordingPolicy>(FIND, [accounts, scope])

@@ -31,25 +31,19 @@ interface Untold {
   readonly url: string | null
 }
 
-export interface PurseEvents {
-  get(account: string): Promise<EventsView>
-  /** Without an address nobody is told. */
-  set(account: string, given: EventsView, by: By): Promise<EventsView>
-  /** Hands over what is to be told. */
-  tell(): Promise<void>
-  prune(months: number): Promise<void>
-}
-
 const NONE: EventsView = { url: null, settled: false }
 
-export function createPurseEvents({ database, jobs, audit }: EventDeps): PurseEvents {
+export type PurseEvents = ReturnType<typeof createPurseEvents>
+
+export function createPurseEvents({ database, jobs, audit }: EventDeps) {
   async function get(account: string, on: Queryable = database): Promise<EventsView> {
     const [row] = await on.query<EventsView>(FIND, [account])
     return row ?? NONE
   }
   return {
-    get: (account) => get(account),
-    set: (account, { url, settled }, by) =>
+    get: (account: string): Promise<EventsView> => get(account),
+    /** Without an address nobody is told. */
+    set: (account: string, { url, settled }: EventsView, by: By): Promise<EventsView> =>
       database.transaction(async (tx) => {
         await requireAccount(tx, account)
         const before = await get(account, tx)
@@ -64,7 +58,8 @@ export function createPurseEvents({ database, jobs, audit }: EventDeps): PurseEv
         })
         return after
       }),
-    async tell() {
+    /** Hands over what is to be told. */
+    async tell(): Promise<void> {
       for (;;) {
         const told = await database.transaction(async (tx) => {
           const rows = await tx.query<Untold>(UNTOLD)
@@ -75,7 +70,7 @@ export function createPurseEvents({ database, jobs, audit }: EventDeps): PurseEv
         if (told < TOLD_AT_ONCE) return
       }
     },
-    prune: (months) => pruneAll(database, PRUNE, [months]).then(() => undefined),
+    prune: (months: number): Promise<void> => pruneAll(database, PRUNE, [months]).then(() => undefined),
   }
 }
 

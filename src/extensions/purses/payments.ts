@@ -19,7 +19,7 @@ import { currencyDecimals, parseMoney } from '../billing/money.ts'
 import { type Amounts, amountsOf } from '../billing/payments/amounts.ts'
 import type { Provider } from '../billing/payments/provider.ts'
 import { modeOf, STRIPE_SECRETS } from '../billing/payments/secrets.ts'
-import { createSimulatedPayments, type SimulatedPayments } from '../billing/payments/simulated.ts'
+import { createSimulatedPayments } from '../billing/payments/simulated.ts'
 import { createStripe } from '../billing/payments/stripe.ts'
 import { type PaymentsView, PURSE_PROVIDERS, paymentsView } from './views.ts'
 
@@ -92,20 +92,6 @@ interface Brand {
   readonly logo: string | null
 }
 
-export interface PursePayments {
-  view(account: string, salt?: string): Promise<PaymentsView>
-  change(account: string, input: z.output<typeof paymentsInput>, by: By): Promise<PaymentsView>
-  /** Undefined: nothing is sold. */
-  sale(account: string): Promise<PurseSale | undefined>
-  brand(account: string): Promise<Brand>
-  /** Who issues invoices for top-ups. */
-  seller(on: Queryable, account: string): Promise<Seller>
-  /** By whom a payment is or was taken, whatever is chosen now. */
-  provider(account: string, name: Provider['name']): Promise<Provider>
-  /** The page of a test payment. */
-  readonly testPage: SimulatedPayments['page']
-}
-
 export interface PaymentsDeps
   extends Pick<CoreParts, 'database' | 'world' | 'audit' | 'secrets' | 'sandboxUrl' | 'publicUrl'> {
   readonly upstream: Pick<Upstream, 'send'>
@@ -120,7 +106,9 @@ export const PURSE_PAGE = '/purse'
 export const PURSE_WEBHOOKS = '/webhooks/purses'
 export const TEST_PAGES = `${PURSE_PAGE}/test-payments`
 
-export function createPursePayments(deps: PaymentsDeps): PursePayments {
+export type PursePayments = ReturnType<typeof createPursePayments>
+
+export function createPursePayments(deps: PaymentsDeps) {
   const { database, world, secrets, publicUrl } = deps
   const key = secrets.key('credential')
   const canSimulate = (account: string) => isTestAccount(account) || deps.isSimulated()
@@ -171,7 +159,11 @@ export function createPursePayments(deps: PaymentsDeps): PursePayments {
 
   return {
     view,
-    async change(account, { secrets: given = {}, ...fields }, by) {
+    async change(
+      account: string,
+      { secrets: given = {}, ...fields }: z.output<typeof paymentsInput>,
+      by: By,
+    ): Promise<PaymentsView> {
       await database.transaction(async (tx) => {
         await lockAccount(tx, account)
         const { sealed, ...before } = await read(account, tx)
@@ -189,14 +181,15 @@ export function createPursePayments(deps: PaymentsDeps): PursePayments {
       })
       return view(account)
     },
-    async sale(account) {
+    /** Undefined: nothing is sold. */
+    async sale(account: string): Promise<PurseSale | undefined> {
       const { provider, currency, sealed, ...given } = await read(account)
       if (provider === 'off' || currency === null || (provider === 'simulated' && !canSimulate(account)))
         return undefined
       const amounts = soldFor({ ...given, currency })
       return amounts ? { provider: providerOf(account, provider, sealed), currency, amounts } : undefined
     },
-    async brand(account) {
+    async brand(account: string): Promise<Brand> {
       const { name, color, colorDark, logo } = await read(account)
       const [row] = name === null ? await database.query<{ name: string }>(NAME, [account]) : []
       return {
@@ -205,13 +198,17 @@ export function createPursePayments(deps: PaymentsDeps): PursePayments {
         logo: logo && `data:image/${checkLogo(Buffer.from(logo, 'base64')).type};base64,${logo}`,
       }
     },
-    async seller(on, account) {
+    /** Who issues invoices for top-ups. */
+    async seller(on: Queryable, account: string): Promise<Seller> {
       const { issuer, name, color, logo } = await read(account, on)
       const brand = name === null && color === null ? undefined : { name: name ?? issuer?.name ?? '', color }
       return { issuer, brand, logo: logo === null ? undefined : Buffer.from(logo, 'base64') }
     },
-    provider: async (account, name) => providerOf(account, name, (await read(account)).sealed),
+    /** By whom a payment is or was taken, whatever is chosen now. */
+    provider: async (account: string, name: Provider['name']): Promise<Provider> =>
+      providerOf(account, name, (await read(account)).sealed),
     // Any account's: the address is a secret of whoever began the payment.
+    /** The page of a test payment. */
     testPage: simulatedFor('').page,
   }
 }

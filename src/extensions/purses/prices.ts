@@ -235,14 +235,6 @@ export interface Versioned {
   readonly list: PriceList
 }
 
-export interface PurseLists {
-  /** That by which calls are held now: of a few seconds ago at most. */
-  current(account: string): Promise<Versioned>
-  at(on: Queryable, account: string, version: number): Promise<PriceList>
-  view(account: string): Promise<PricesView>
-  set(account: string, input: PriceListInput, by: By): Promise<PricesView>
-}
-
 interface PriceListRow {
   readonly version: number
   readonly given: Pick<PricesView, 'markupPercent' | 'models' | 'volume'>
@@ -258,7 +250,9 @@ interface ListDeps extends Pick<CoreParts, 'database' | 'world' | 'audit'> {
   readonly catalog: { readonly current: Catalog }
 }
 
-export function createPurseLists({ database, world, catalog, audit }: ListDeps): PurseLists {
+export type PurseLists = ReturnType<typeof createPurseLists>
+
+export function createPurseLists({ database, world, catalog, audit }: ListDeps) {
   const known = new Map<string, { readonly readMs: number; readonly list: Promise<Versioned> }>()
 
   async function read(account: string): Promise<Versioned> {
@@ -267,7 +261,8 @@ export function createPurseLists({ database, world, catalog, audit }: ListDeps):
   }
 
   return {
-    current(account) {
+    /** That by which calls are held now: of a few seconds ago at most. */
+    current(account: string): Promise<Versioned> {
       const kept = known.get(account)
       if (kept && world.elapsedMs() - kept.readMs < FRESH_MS) return kept.list
       const list = read(account)
@@ -280,8 +275,8 @@ export function createPurseLists({ database, world, catalog, audit }: ListDeps):
       return list
     },
     at: readList,
-    view: (account) => view(database, account),
-    async set(account, input, by) {
+    view: (account: string): Promise<PricesView> => view(database, account),
+    async set(account: string, input: PriceListInput, by: By): Promise<PricesView> {
       checkList(input, catalog.current)
       const given = shownInput(input)
       const made = await database.transaction(async (tx) => {

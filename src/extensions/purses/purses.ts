@@ -33,19 +33,6 @@ interface Granting {
   readonly reference: string | undefined
 }
 
-export interface Purses {
-  /** The same customer has one purse, however often it is created; what it is given then is given once. */
-  create(account: string, input: Creation, by: By): Promise<PurseView>
-  list(account: string, filter: PurseFilter): Promise<Page<PurseView>>
-  find(account: string, id: string): Promise<PurseView>
-  change(account: string, id: string, input: Change, by: By): Promise<PurseView>
-  grant(account: string, id: string, input: Granting, by: By): Promise<PurseView>
-  movements(account: string, id: string, paging: Paging): Promise<Page<PurseMovement>>
-  /** month: such as 2026-11; the present one by default. */
-  statement(account: string, id: string, month: string | undefined): Promise<PurseStatement>
-  margins(account: string, range: { fromMs?: number | undefined; toMs?: number | undefined }): Promise<PurseMargins>
-}
-
 interface Change {
   readonly name?: string | undefined
   readonly low?: Credits | null | undefined
@@ -115,7 +102,9 @@ export async function findPurse(on: Queryable, account: string, id: string): Pro
  */
 export const TOP_UP = 'top_'
 
-export function createPurses({ database, world, audit }: PurseDeps): Purses {
+export type Purses = ReturnType<typeof createPurses>
+
+export function createPurses({ database, world, audit }: PurseDeps) {
   const lock = lockPurse
   const move = (tx: Queryable, entry: Entry) => movePurse(tx, world, entry)
 
@@ -175,7 +164,8 @@ export function createPurses({ database, world, audit }: PurseDeps): Purses {
   const find = (account: string, id: string, on: Queryable = database) => findPurse(on, account, id)
 
   return {
-    create: (account, { id, name, low, credits }, by) =>
+    /** The same customer has one purse, however often it is created; what it is given then is given once. */
+    create: (account: string, { id, name, low, credits }: Creation, by: By): Promise<PurseView> =>
       database.transaction(async (tx) => {
         await requireAccount(tx, account)
         const [made] = await tx.query(CREATE, [account, id, name, low])
@@ -185,13 +175,13 @@ export function createPurses({ database, world, audit }: PurseDeps): Purses {
         if (credits > 0n) await put(tx, row, account, first)
         return changed(tx, { account, id, by, action: 'purse.create', before: made ? undefined : view(row) })
       }),
-    async list(account, { search, status, cursor, limit }) {
+    async list(account: string, { search, status, cursor, limit }: PurseFilter): Promise<Page<PurseView>> {
       const like = search === undefined ? null : `%${search.toLowerCase().replaceAll(/[\\%_]/g, String.raw`\$&`)}%`
       const rows = await database.query<PurseRow>(LIST, [account, like, status ?? null, cursor ?? '', limit + 1])
       return { items: rows.slice(0, limit).map(view), next: rows.length > limit ? (rows[limit - 1]?.id ?? null) : null }
     },
     find,
-    change: (account, id, input, by) =>
+    change: (account: string, id: string, input: Change, by: By): Promise<PurseView> =>
       database.transaction(async (tx) => {
         await requireAccount(tx, account)
         const row = await lock(tx, account, id)
@@ -200,7 +190,7 @@ export function createPurses({ database, world, audit }: PurseDeps): Purses {
         if (status !== row.status) await turn(tx, row, { account, purse: id, status, note, actor: by.actor })
         return changed(tx, { account, id, by, action: 'purse.change', detail: { note }, before: view(row) })
       }),
-    grant: (account, id, input, by) =>
+    grant: (account: string, id: string, input: Granting, by: By): Promise<PurseView> =>
       database.transaction(async (tx) => {
         if (input.reference?.startsWith(TOP_UP)) throw invalid(`reference: must not begin with ${TOP_UP}.`, 'reference')
         await requireAccount(tx, account)
@@ -210,13 +200,14 @@ export function createPurses({ database, world, audit }: PurseDeps): Purses {
         const detail = { amount: formatCredits(amount), kind: amount < 0n ? 'takeback' : kind, reference, note }
         return changed(tx, { account, id, by, action: 'purse.grant', detail, before: view(row) })
       }),
-    async movements(account, id, { cursor, limit }) {
+    async movements(account: string, id: string, { cursor, limit }: Paging): Promise<Page<PurseMovement>> {
       await find(account, id)
       const rows = await database.query<MovementRow>(MOVEMENTS, [account, id, cursor ?? null, limit + 1])
       const next = rows.length > limit ? (rows[limit - 1]?.id ?? null) : null
       return { items: rows.slice(0, limit).map(movementOf), next }
     },
-    async statement(account, id, given) {
+    /** month: such as 2026-11; the present one by default. */
+    async statement(account: string, id: string, given: string | undefined): Promise<PurseStatement> {
       const { name } = await find(account, id)
       const from = given === undefined ? monthStart(Math.floor(world.nowMs() / DAY_MS)) : parseDay(`${given}-01`)
       if (from === undefined || from < FIRST_DAY) throw invalid('"month" must be a month such as 2026-11.', 'month')
@@ -236,7 +227,10 @@ export function createPurses({ database, world, audit }: PurseDeps): Purses {
         lines: lines.map(({ product, list, calls, spent }) => ({ product, list, calls, spent: formatCredits(spent) })),
       }
     },
-    async margins(account, { fromMs, toMs }) {
+    async margins(
+      account: string,
+      { fromMs, toMs }: { fromMs?: number | undefined; toMs?: number | undefined },
+    ): Promise<PurseMargins> {
       const values = [account, new Date(fromMs ?? 0), new Date(toMs ?? LAST_MS)]
       const [purses, products] = await Promise.all([
         database.query<SoldRow>(BY_PURSE, values),

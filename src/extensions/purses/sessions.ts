@@ -1,7 +1,7 @@
 // Session tokens: what an app or a page calls with in the name of one purse, made by its account's server. What a token
 // may do is sealed in it; its row says whether it was revoked. A purse that is frozen ends all of its own at once.
 import type { ApiKeys, Principal } from '../../admission/api-key.ts'
-import type { CallerRules, RequestContext } from '../../api/api.ts'
+import type { RequestContext } from '../../api/api.ts'
 import { accessNameOf, checkAccessNames } from '../../catalog/endpoint-access.ts'
 import { endpointsOf } from '../../catalog/index.ts'
 import type { RequestHeaders } from '../../catalog/query.ts'
@@ -36,20 +36,6 @@ interface SessionToken extends Omit<SessionInput, 'seconds' | 'callMax' | 'endpo
   readonly expiresAtMs: number
 }
 
-export interface PurseSessions {
-  make(account: string, purse: string, input: SessionInput): Promise<NewSessionView>
-  /** Those that have not expired, newest first. */
-  list(account: string, purse: string, paging: Paging): Promise<Page<SessionView>>
-  /** At once in this process, within two seconds in all others. Calls that run are finished. */
-  revoke(account: string, purse: string, id: string, by: By): Promise<SessionView>
-  /** The most that its purse may pay for one call; null: any amount. */
-  callMax(account: string, id: string): Promise<Credits | null>
-  readonly open: CallerRules['session']
-  /** The account that a token was made by. */
-  accountIn(value: string): string | undefined
-  prune(): Promise<void>
-}
-
 interface SessionRow {
   readonly id: string
   readonly purse_id: string
@@ -76,7 +62,9 @@ interface SessionDeps extends Pick<CoreParts, 'database' | 'secrets' | 'world' |
   readonly catalog: { readonly current: Catalog }
 }
 
-export function createPurseSessions(deps: SessionDeps): PurseSessions {
+export type PurseSessions = ReturnType<typeof createPurseSessions>
+
+export function createPurseSessions(deps: SessionDeps) {
   const { database, secrets, world, catalog, changes, audit, apiKeys } = deps
   // They are for browsers, like those of Realtime; another place, so that neither opens as the other.
   const key = secrets.key('client-secret')
@@ -134,8 +122,13 @@ export function createPurseSessions(deps: SessionDeps): PurseSessions {
   })
 
   return {
-    accountIn: (value) => (value.startsWith(PREFIX) ? unsealed(value)?.account : undefined),
-    async make(account, purse, { seconds, callMax, models, endpoints, origins }) {
+    /** The account that a token was made by. */
+    accountIn: (value: string): string | undefined => (value.startsWith(PREFIX) ? unsealed(value)?.account : undefined),
+    async make(
+      account: string,
+      purse: string,
+      { seconds, callMax, models, endpoints, origins }: SessionInput,
+    ): Promise<NewSessionView> {
       const current = catalogFor(account, catalog.current)
       checkModelNames(models ?? [], current.document)
       const specs = endpointsOf(current)
@@ -157,11 +150,13 @@ export function createPurseSessions(deps: SessionDeps): PurseSessions {
       })
       return { ...viewSession(row!), token: value } // It was just written.
     },
-    async list(account, purse, { cursor, limit }) {
+    /** Those that have not expired, newest first. */
+    async list(account: string, purse: string, { cursor, limit }: Paging): Promise<Page<SessionView>> {
       const rows = await database.query<SessionRow>(LIST, [account, purse, cursor ?? '~', limit + 1])
       return asPage(rows, limit, viewSession)
     },
-    async revoke(account, purse, id, by) {
+    /** At once in this process, within two seconds in all others. Calls that run are finished. */
+    async revoke(account: string, purse: string, id: string, by: By): Promise<SessionView> {
       const view = await database.transaction(async (tx) => {
         const [row] = await tx.query<SessionRow>(LOCK, [account, id, purse])
         if (!row) throw new Fault('not_found', { message: 'There is no such session token of this purse.' })
@@ -176,17 +171,18 @@ export function createPurseSessions(deps: SessionDeps): PurseSessions {
       await changes.notice('purse-sessions')
       return view
     },
-    async callMax(account, id) {
+    /** The most that its purse may pay for one call; null: any amount. */
+    async callMax(account: string, id: string): Promise<Credits | null> {
       if (!bounds.has(id)) await find(account, id)
       return bounds.get(id) ?? null
     },
-    open(request) {
+    open(request: RequestContext) {
       const value = valueIn(request)
       if (value === undefined) return undefined
       const found = world.elapsedMs() - changes.current.atMs > BEHIND_MS ? undefined : known.get(value)
       return found ? admit(request, found) : read(value).then((one) => admit(request, one))
     },
-    prune: () => pruneAll(database, PRUNE, []).then(() => undefined),
+    prune: (): Promise<void> => pruneAll(database, PRUNE, []).then(() => undefined),
   }
 }
 

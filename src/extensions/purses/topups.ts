@@ -60,22 +60,6 @@ interface Applied {
   readonly changes: readonly string[]
 }
 
-export interface TopUps {
-  begin(account: string, purse: string, order: Order): Promise<{ id: string; credits: string; url: string }>
-  list(account: string, filter: TopUpFilter): Promise<Page<TopUpView>>
-  /** `purse`: whose it must be. */
-  get(account: string, id: string, purse: string): Promise<TopUpView>
-  /** The same, after asking the provider of one that is not paid, in case its events were lost. */
-  check(account: string, id: string, purse: string): Promise<TopUpView>
-  refund(account: string, id: string, amount: string | undefined, by: By): Promise<TopUpView>
-  /** Checks who signed a report, and applies it. */
-  receive(account: string, body: Buffer, headers: Readonly<Record<string, string | undefined>>): Promise<void>
-  /** Those whose events may be lost, and those that nobody has paid. */
-  look(): Promise<void>
-  /** By account. */
-  readonly reconciled: ReconciledPayments
-}
-
 interface TopUpDeps extends Pick<CoreParts, 'database' | 'world' | 'audit' | 'log'> {
   readonly payments: PursePayments
   readonly invoices: Pick<Issuing, 'issue' | 'creditNote'>
@@ -86,7 +70,9 @@ const OPEN_MAX = 30
 /** What the purchase is called at the provider: no pack or plan of the gateway can have this id. */
 const OFFER = 'purse:topup'
 
-export function createTopUps({ database, world, audit, log, payments, invoices }: TopUpDeps): TopUps {
+export type TopUps = ReturnType<typeof createTopUps>
+
+export function createTopUps({ database, world, audit, log, payments, invoices }: TopUpDeps) {
   async function apply(account: string, facts: PaymentFacts): Promise<Applied | undefined> {
     // Another account may use the same Stripe account.
     if (facts.account !== undefined && facts.account !== account) return undefined
@@ -225,7 +211,11 @@ export function createTopUps({ database, world, audit, log, payments, invoices }
   }
 
   return {
-    async begin(account, purse, { amount, currency, returnUrl }) {
+    async begin(
+      account: string,
+      purse: string,
+      { amount, currency, returnUrl }: Order,
+    ): Promise<{ id: string; credits: string; url: string }> {
       const { isOpen } = await requireAccount(database, account)
       const { status } = await findPurse(database, account, purse)
       if (status === 'closed')
@@ -256,16 +246,19 @@ export function createTopUps({ database, world, audit, log, payments, invoices }
       if (reference !== undefined) await database.query(REFER, [account, id, reference])
       return { id, credits: formatCredits(credits), url }
     },
-    async list(account, { purse, state, cursor, limit }) {
+    async list(account: string, { purse, state, cursor, limit }: TopUpFilter): Promise<Page<TopUpView>> {
       const values = [account, purse ?? null, state ?? null, cursor ?? '~', limit + 1]
       return asPage(await database.query<TopUpRow>(LIST, values), limit, viewOf)
     },
-    get: async (account, id, purse) => viewOf(await existing(account, id, purse)),
-    async check(account, id, purse) {
+    /** `purse`: whose it must be. */
+    get: async (account: string, id: string, purse: string): Promise<TopUpView> =>
+      viewOf(await existing(account, id, purse)),
+    /** The same, after asking the provider of one that is not paid, in case its events were lost. */
+    async check(account: string, id: string, purse: string): Promise<TopUpView> {
       const row = await existing(account, id, purse)
       return viewOf(row.state === 'pending' ? await refresh(row) : row)
     },
-    async refund(account, id, amount, by) {
+    async refund(account: string, id: string, amount: string | undefined, by: By): Promise<TopUpView> {
       await requireAccount(database, account)
       const row = await existing(account, id)
       const minor = refundable(row, amount)
@@ -278,18 +271,21 @@ export function createTopUps({ database, world, audit, log, payments, invoices }
       await database.transaction((tx) => audit.write(tx, by, { action: 'purse-topup.refund', object: id, detail }))
       return viewOf(now ?? row)
     },
-    async receive(account, body, headers) {
+    /** Checks who signed a report, and applies it. */
+    async receive(account: string, body: Buffer, headers: Readonly<Record<string, string | undefined>>): Promise<void> {
       const name = headers['stripe-signature'] === undefined ? 'simulated' : 'stripe'
       const { facts } = await (await payments.provider(account, name)).receive(body, headers)
       if (facts) await apply(account, facts)
     },
-    async look() {
+    /** Those whose events may be lost, and those that nobody has paid. */
+    async look(): Promise<void> {
       await database.query(GIVE_UP)
       for (const row of await database.query<TopUpRow>(WAITING))
         await refresh(row).catch((error: unknown) =>
           log.warn({ error, topUp: row.id }, 'the state of a top-up is still unknown'),
         )
     },
+    /** By account. */
     reconciled: {
       owners: async () => (await database.query<{ id: string }>(SELLERS)).map(({ id }) => id),
       remote: async (account) => (await payments.provider(account, 'stripe')).remote,
@@ -302,7 +298,7 @@ export function createTopUps({ database, world, audit, log, payments, invoices }
         return undefined
       },
       unlisted: (account, { from, until, listed }) => database.query(UNLISTED, [account, from, until, listed]),
-    },
+    } satisfies ReconciledPayments,
   }
 }
 

@@ -13,16 +13,6 @@ import type { Ledger } from '../../ledger/ledger.ts'
 import { lockBuyer } from './payment-rows.ts'
 import { type CodeBatchView, codeBatchView, type NewCodeBatch, type RedeemedView } from './views.ts'
 
-export interface Codes {
-  create(input: CodeBatchInput, by: By): Promise<NewCodeBatch>
-  list(paging: Paging): Promise<Page<CodeBatchView>>
-  /** Whether any code can be redeemed. */
-  areOffered(): Promise<boolean>
-  /** Ends a batch: its codes can no longer be redeemed. Credits that they granted stay. */
-  end(id: string, by: By): Promise<CodeBatchView>
-  redeem(account: string, code: string, by: By & { readonly ip: string | null }): Promise<RedeemedView>
-}
-
 interface CodeBatchInput {
   readonly name: string
   readonly credits: Credits
@@ -68,13 +58,15 @@ const USED_BY = sql('code_used_by')`select 1 from code_use where account_id = $1
 const KEEP_USE = sql('code_use_keep')`
   insert into code_use (account_id, hash, batch_id, transfer_id) values ($1, $2, $3, $4)`
 
+export type Codes = ReturnType<typeof createCodes>
+
 export function createCodes(options: {
   database: Database
   world: World
   ledger: Pick<Ledger, 'grant' | 'posted'>
   audit: Audit
   attempts: Pick<Attempts, 'brake'>
-}): Codes {
+}) {
   const { database, world, ledger, audit, attempts } = options
 
   async function readBatch(id: string): Promise<CodeBatchView> {
@@ -84,7 +76,10 @@ export function createCodes(options: {
   }
 
   return {
-    async create({ name, credits, codes, usesMax, endsAtMs, creditDays, products, priority }, by) {
+    async create(
+      { name, credits, codes, usesMax, endsAtMs, creditDays, products, priority }: CodeBatchInput,
+      by: By,
+    ): Promise<NewCodeBatch> {
       if (endsAtMs !== undefined && endsAtMs <= world.nowMs())
         throw invalid('endsAt: must lie in the future.', 'endsAt')
       const id = `codes_${newId(world)}`
@@ -100,14 +95,16 @@ export function createCodes(options: {
       return { ...(await readBatch(id)), list }
     },
 
-    async list({ cursor = '~', limit }) {
+    async list({ cursor = '~', limit }: Paging): Promise<Page<CodeBatchView>> {
       const rows = await database.query<BatchRow>(LIST, [cursor, limit + 1])
       return asPage(rows, limit, batchView)
     },
 
-    areOffered: async () => (await database.query(OFFERED)).length > 0,
+    /** Whether any code can be redeemed. */
+    areOffered: async (): Promise<boolean> => (await database.query(OFFERED)).length > 0,
 
-    async end(id, by) {
+    /** Ends a batch: its codes can no longer be redeemed. Credits that they granted stay. */
+    async end(id: string, by: By): Promise<CodeBatchView> {
       await database.transaction(async (tx) => {
         const [was] = await tx.query<BatchRow>(ONE, [id])
         const [is] = await tx.query<Pick<BatchRow, 'ends_at'>>(END, [id])
@@ -123,7 +120,7 @@ export function createCodes(options: {
       return readBatch(id)
     },
 
-    async redeem(account, code, by) {
+    async redeem(account: string, code: string, by: By & { readonly ip: string | null }): Promise<RedeemedView> {
       if (isTestAccount(account)) throw new Fault('conflict', { message: 'A test account has no codes.' })
       await attempts.brake([
         { subject: `code-account:${account}`, max: TRIES.account, perSeconds: TRIES.perSeconds },

@@ -2,24 +2,17 @@
 import { type Database, sql } from '../../database/database.ts'
 import { formatCredits } from '../../kernel/credits.ts'
 import { formatMoney } from '../billing/money.ts'
-import { createReconciliations, type ReconciledPayments, type Reconciliations } from '../billing/payments/reconcile.ts'
+import { createReconciliations, type ReconciledPayments } from '../billing/payments/reconcile.ts'
 import { createPayments, type Payments, type PaymentsOptions } from './payments.ts'
 import { createPlans, type Plans, type PlansOptions } from './plans.ts'
-import { createTopUps, type TopUps } from './top-up.ts'
+import { createTopUps } from './top-up.ts'
 import type { SalesView } from './views.ts'
-
-export interface Selling {
-  readonly payments: Payments
-  readonly plans: Plans
-  readonly topUps: TopUps
-  readonly reconciliations: Reconciliations
-  /** What an account can buy, and how it pays. */
-  offers(account: string): Promise<SalesView>
-}
 
 export type SellingOptions = Omit<PaymentsOptions, 'plans'> & Omit<PlansOptions, 'payments'>
 
-export function openSales(options: SellingOptions): Selling {
+export type Selling = ReturnType<typeof openSales>
+
+export function openSales(options: SellingOptions) {
   const { catalog, invoices } = options
   // Plans ask for payments, and a payment begins the month of a plan.
   const payments = createPayments({
@@ -33,7 +26,8 @@ export function openSales(options: SellingOptions): Selling {
     plans,
     topUps,
     reconciliations: createReconciliations({ ...options, payments: reconciled(options.database, payments) }),
-    async offers(account) {
+    /** What an account can buy, and how it pays. */
+    async offers(account: string): Promise<SalesView> {
       const provider = await payments.provider()
       const { sales } = catalog.current.document
       const { card, topUp } = await topUps.view(account)

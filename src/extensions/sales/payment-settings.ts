@@ -12,14 +12,6 @@ import { type PaymentSettingsInput, type PaymentSettingsView, paymentSettingsVie
 const stored = paymentSettingsView.pick({ provider: true, tax: true, checkoutUrl: true })
 type Stored = z.infer<typeof stored>
 
-export interface PaymentSettings {
-  get(on?: Queryable): Promise<Stored>
-  /** Whether a provider's key is stored, also if another provider is chosen now. */
-  isOn(provider: 'stripe'): Promise<boolean>
-  view(publicUrl: string): Promise<PaymentSettingsView>
-  change(input: PaymentSettingsInput, by: By): Promise<void>
-}
-
 const OFF: Stored = { provider: 'off', tax: 'off', checkoutUrl: null }
 const SECRETS = ['stripe', 'stripe-webhook', 'payment-webhook'] as const
 const SETTINGS = defineSetting({
@@ -35,15 +27,16 @@ export function createPaymentSettings(options: {
   audit: Audit
   credentials: Credentials
   canSimulate: () => boolean
-}): PaymentSettings {
+}) {
   const { database, audit, credentials, canSimulate } = options
 
   const get = (on: Queryable = database) => SETTINGS.read(on)
 
   return {
     get,
-    isOn: async (provider) => credentials.get(provider) !== undefined,
-    async view(publicUrl) {
+    /** Whether a provider's key is stored, also if another provider is chosen now. */
+    isOn: async (provider: 'stripe'): Promise<boolean> => credentials.get(provider) !== undefined,
+    async view(publicUrl: string): Promise<PaymentSettingsView> {
       const has = (name: string) => credentials.get(name) !== undefined
       const key = credentials.get('stripe')
       return {
@@ -58,7 +51,7 @@ export function createPaymentSettings(options: {
         webhookUrls: { stripe: `${publicUrl}/webhooks/stripe`, webhook: `${publicUrl}/webhooks/payments` },
       }
     },
-    async change({ secrets, ...fields }, by) {
+    async change({ secrets, ...fields }: PaymentSettingsInput, by: By): Promise<void> {
       if (fields.provider === 'simulated' && !canSimulate())
         throw new Fault('conflict', { message: 'Test payments are offered only while every vendor is simulated.' })
       for (const name of SECRETS) {

@@ -21,11 +21,7 @@ import type {
   RemoteProvider,
 } from '../billing/payments/provider.ts'
 import { createSignedWebhook } from '../billing/payments/signed-webhook.ts'
-import {
-  createSimulatedPayments,
-  type SimulatedOptions,
-  type SimulatedPayments,
-} from '../billing/payments/simulated.ts'
+import { createSimulatedPayments, type SimulatedOptions } from '../billing/payments/simulated.ts'
 import { refundable, refundOf } from '../billing/payments/state.ts'
 import { createStripe } from '../billing/payments/stripe.ts'
 import { type Applied, type ApplyDeps, createApply, lotOf } from './apply.ts'
@@ -42,7 +38,7 @@ import {
   showPayment,
   updatePayment,
 } from './payment-rows.ts'
-import { createPaymentSettings, type PaymentSettings } from './payment-settings.ts'
+import { createPaymentSettings } from './payment-settings.ts'
 import type { CheckoutView, PaymentView } from './views.ts'
 
 export interface PaymentsOptions
@@ -77,61 +73,6 @@ export interface Buyer {
   readonly email: string | null
 }
 
-export interface Payments {
-  readonly settings: PaymentSettings
-  /** The provider for new purchases. */
-  provider(on?: Queryable): Promise<Provider | undefined>
-  remote(name: ProviderName): RemoteProvider | undefined
-  /** The page of a test payment, as the sandbox has it. */
-  testPage: SimulatedPayments['page']
-  /** Verifies the signature of a webhook and applies it. */
-  receive(provider: ProviderName, body: Buffer, headers: Readonly<Record<string, string | undefined>>): Promise<void>
-  apply: ReturnType<typeof createApply>['apply']
-  buy(
-    account: string,
-    order: {
-      pack?: string | undefined
-      amount?: string | undefined
-      /** A month of it. plans.ts decides whether the account can have it now. */
-      plan?: string | undefined
-      saveCard?: boolean | undefined
-      returnUrl: string
-    },
-    buyer: Buyer,
-  ): Promise<CheckoutView>
-  /**
-   * Throws if an account cannot buy: a field of its billing details is missing (the error names it), or nothing is
-   * sold.
-   */
-  checkBuyer(account: string): Promise<void>
-  /** Whether there is a saved card. */
-  hasCard(on: Queryable, account: string): Promise<boolean>
-  /** Reads the state of a payment from the provider, in case its events were lost. */
-  check(account: string, payment: string): Promise<PaymentView>
-  /** The customer of an account at the provider, made on first use. */
-  customer(account: string, email: string | null): Promise<Customer>
-  /**
-   * Charges a saved card for a row that `order` made. Can be repeated after a crash. The returned row is `failed` if
-   * the card was declined. `refuses` gets the total with tax, and returns a reason if it must not be charged.
-   */
-  charge(row: PaymentRow, refuses?: (row: PaymentRow) => Promise<string | undefined>): Promise<PaymentRow>
-  /**
-   * Completes charges whose result is unknown, for example after a crash. A repeated request with the same terms
-   * returns the first result. `end` charges one row and does what follows.
-   */
-  finish(kind: CardCharge['kind'], end: (row: PaymentRow) => Promise<unknown>): Promise<void>
-  /** Inserts the row of a charge, within the transaction; undefined: another charge is pending. */
-  order(tx: Queryable, order: CardCharge): Promise<PaymentRow | undefined>
-  list(filter: PaymentFilter): Promise<Page<PaymentView>>
-  get(id: string): Promise<PaymentView>
-  refund(id: string, amount: string | undefined, by: By): Promise<PaymentView>
-  /** Grants credits for a quarantined payment after all. */
-  accept(id: string, to: { account: string; credits: Credits }, by: By): Promise<PaymentView>
-  /** Dismisses a quarantined payment without granting credits. */
-  dismiss(id: string, by: By): Promise<PaymentView>
-  prune(): Promise<void>
-}
-
 const CUSTOMER = sql('payment_customer')`
   select customer_id, method_id from payment_customer where account_id = $1 and provider = $2`
 const PUT_CUSTOMER = sql('payment_customer_put')`
@@ -162,39 +103,24 @@ const OPEN_MAX = 30
 /** After this time Stripe may have deleted the idempotency key, so the charge is not repeated. */
 const GIVE_UP_MS = 20 * 3_600_000
 
-export function createPayments(options: PaymentsOptions): Payments {
+export type Payments = ReturnType<typeof createPayments>
+
+export function createPayments(options: PaymentsOptions) {
   const { database, world, audit, catalog, credentials, invoices } = options
   /** A gateway whose vendors cost money gives nothing away for test payments. */
   const canSimulate = () => !hasRealVendor(catalog.current.document)
   const settings = createPaymentSettings({ database, audit, credentials, canSimulate })
   const { apply, grantFor } = createApply(options)
-  const simulated = createSimulatedPayments({
-    ...options,
-    secret: () => options.secrets.key('test-payments').toString('base64'),
-    pageUrl: (id) => `${options.publicUrl()}${TEST_PAYMENTS}/${id}`,
-    webhookUrl: () => `${options.localUrl()}${TEST_WEBHOOK}`,
-  })
-  const providers: Readonly<Record<ProviderName, Provider>> = {
-    simulated,
-    stripe: createStripe({
-      world,
-      baseUrl: options.stripeUrl,
-      tax: async () => (await settings.get()).tax,
-      apiKey: () => credentials.get('stripe'),
-      webhookSecret: () => credentials.get('stripe-webhook'),
-    }),
-    webhook: createSignedWebhook({
-      world,
-      secret: () => credentials.get('payment-webhook'),
-      checkoutUrl: async () => (await settings.get()).checkoutUrl,
-    }),
-  }
+  const providers = createProviders(options, settings)
+  const { simulated } = providers
 
+  /** The provider for new purchases. */
   async function provider(on?: Queryable): Promise<Provider | undefined> {
     const { provider: name } = await settings.get(on)
     return name === 'off' || (name === 'simulated' && !canSimulate()) ? undefined : providers[name]
   }
 
+  /** The customer of an account at the provider, made on first use. */
   async function customer(account: string, email: string | null): Promise<Customer> {
     if (isTestAccount(account)) throw new Fault('conflict', { message: 'A test account has no card.' })
     const at = await provider()
@@ -210,6 +136,10 @@ export function createPayments(options: PaymentsOptions): Payments {
     return { id, methodId: null }
   }
 
+  /**
+   * Throws if an account cannot buy: a field of its billing details is missing (the error names it), or nothing is
+   * sold.
+   */
   async function checkBuyer(account: string): Promise<void> {
     if (!(await provider())) throw new Fault('conflict', { message: 'Nothing is sold here: no payments are set up.' })
     const { status } = await buyerOf(database, account)
@@ -225,7 +155,7 @@ export function createPayments(options: PaymentsOptions): Payments {
 
   async function buy(
     account: string,
-    { pack, amount, plan, saveCard = false, returnUrl }: Parameters<Payments['buy']>[1],
+    { saveCard = false, returnUrl, ...choice }: Choice & { saveCard?: boolean | undefined; returnUrl: string },
     { personId, email }: Buyer,
   ): Promise<CheckoutView> {
     const at = await provider()
@@ -238,7 +168,7 @@ export function createPayments(options: PaymentsOptions): Payments {
         message: 'Too many purchases of this account were started and not paid. Try again in an hour.',
         retryAfterSeconds: 3600,
       })
-    const order = orderOf(sales, { pack, amount, plan })
+    const order = orderOf(sales, choice)
     checkStep(at, sales.currency, order.price_minor)
     const buying = at.remote && saveCard ? await customer(account, email) : null
     const row = await insertPayment(database, {
@@ -266,6 +196,7 @@ export function createPayments(options: PaymentsOptions): Payments {
     await database.query(KEEP_REFERENCE, [id, reference])
   }
 
+  /** Inserts the row of a charge, within the transaction; undefined: another charge is pending. */
   async function order(tx: Queryable, charge: CardCharge): Promise<PaymentRow | undefined> {
     const at = await provider(tx)
     if (!at) return undefined
@@ -295,6 +226,10 @@ export function createPayments(options: PaymentsOptions): Payments {
     return paymentById(database, row.id)
   }
 
+  /**
+   * Charges a saved card for a row that `order` made. Can be repeated after a crash. The returned row is `failed` if
+   * the card was declined. `refuses` gets the total with tax, and returns a reason if it must not be charged.
+   */
   async function charge(
     row: PaymentRow,
     refuses?: (row: PaymentRow) => Promise<string | undefined>,
@@ -316,6 +251,10 @@ export function createPayments(options: PaymentsOptions): Payments {
     return existing(row.id)
   }
 
+  /**
+   * Completes charges whose result is unknown, for example after a crash. A repeated request with the same terms
+   * returns the first result. `end` charges one row and does what follows.
+   */
   async function finish(kind: CardCharge['kind'], end: (row: PaymentRow) => Promise<unknown>): Promise<void> {
     for (const { id } of await database.query<{ id: string }>(UNKNOWN, [kind])) {
       const row = await existing(id)
@@ -371,29 +310,37 @@ export function createPayments(options: PaymentsOptions): Payments {
     charge,
     finish,
     order,
-    async hasCard(on, account) {
+    /** Whether there is a saved card. */
+    async hasCard(on: Queryable, account: string): Promise<boolean> {
       const at = await provider(on)
       const [row] = at?.remote ? await on.query<{ method_id: string | null }>(CUSTOMER, [account, at.name]) : []
       return row?.method_id != null
     },
-    remote: (name) => providers[name].remote,
+    remote: (name: ProviderName): RemoteProvider | undefined => providers[name].remote,
+    /** The page of a test payment, as the sandbox has it. */
     testPage: simulated.page,
-    async receive(name, body, headers) {
+    /** Verifies the signature of a webhook and applies it. */
+    async receive(
+      name: ProviderName,
+      body: Buffer,
+      headers: Readonly<Record<string, string | undefined>>,
+    ): Promise<void> {
       if (name === 'simulated' && (await provider()) !== simulated) throw new Fault('not_found')
       const { id, type, facts, card } = await providers[name].receive(body, headers)
       if (facts) await apply(facts, { id, type })
       if (card)
         await database.query(PUT_CARD, [name, card.customerId, card.card?.methodId ?? null, JSON.stringify(card.card)])
     },
-    async check(account, id) {
+    /** Reads the state of a payment from the provider, in case its events were lost. */
+    async check(account: string, id: string): Promise<PaymentView> {
       const row = await existing(id)
       if (row.account_id !== account) throw new Fault('not_found', { message: 'There is no payment with this id.' })
       const now = row.state === 'pending' ? (await refresh(row)).row : row
       return showPayment(database, now ?? row)
     },
-    list: (filter) => listPayments(database, filter),
-    get: async (id) => showPayment(database, await existing(id)),
-    async refund(id, amount, by) {
+    list: (filter: PaymentFilter): Promise<Page<PaymentView>> => listPayments(database, filter),
+    get: async (id: string): Promise<PaymentView> => showPayment(database, await existing(id)),
+    async refund(id: string, amount: string | undefined, by: By): Promise<PaymentView> {
       const row = await existing(id)
       const minor = refundable(row, amount)
       const { remote } = providers[row.provider]
@@ -408,7 +355,7 @@ export function createPayments(options: PaymentsOptions): Payments {
       return showPayment(database, now ?? row)
     },
     ...decided,
-    async prune() {
+    async prune(): Promise<void> {
       await database.query(GIVE_UP)
       await database.query(PRUNE_EVENTS)
     },
@@ -448,6 +395,7 @@ function purchaseOf({ id, account_id: account, currency, detail, price_minor, of
 interface Choice {
   readonly pack?: string | undefined
   readonly amount?: string | undefined
+  /** A month of it. plans.ts decides whether the account can have it now. */
   readonly plan?: string | undefined
 }
 
@@ -476,6 +424,31 @@ interface BuyerRow {
   readonly ledger: string | null
 }
 
+function createProviders(options: PaymentsOptions, settings: ReturnType<typeof createPaymentSettings>) {
+  const { world, credentials } = options
+  const simulated = createSimulatedPayments({
+    ...options,
+    secret: () => options.secrets.key('test-payments').toString('base64'),
+    pageUrl: (id) => `${options.publicUrl()}${TEST_PAYMENTS}/${id}`,
+    webhookUrl: () => `${options.localUrl()}${TEST_WEBHOOK}`,
+  })
+  return {
+    simulated,
+    stripe: createStripe({
+      world,
+      baseUrl: options.stripeUrl,
+      tax: async () => (await settings.get()).tax,
+      apiKey: () => credentials.get('stripe'),
+      webhookSecret: () => credentials.get('stripe-webhook'),
+    }),
+    webhook: createSignedWebhook({
+      world,
+      secret: () => credentials.get('payment-webhook'),
+      checkoutUrl: async () => (await settings.get()).checkoutUrl,
+    }),
+  }
+}
+
 /** The operator's decision about a quarantined payment. */
 function createDecisions({
   options: { database, audit, plans },
@@ -483,7 +456,7 @@ function createDecisions({
 }: {
   options: PaymentsOptions
   grantFor: ReturnType<typeof createApply>['grantFor']
-}): Pick<Payments, 'accept' | 'dismiss'> {
+}) {
   const decide = (id: string, change: (tx: Queryable, row: PaymentRow) => Promise<Array<() => Promise<void>>>) =>
     database.transaction(async (tx) => {
       const row = await paymentById(tx, id, true)
@@ -495,7 +468,8 @@ function createDecisions({
       return showPayment(tx, row)
     })
   return {
-    accept: (id, { account, credits }, by) =>
+    /** Grants credits for a quarantined payment after all. */
+    accept: (id: string, { account, credits }: { account: string; credits: Credits }, by: By) =>
       decide(id, async (tx, row) => {
         const [found] = await tx.query<BuyerRow>(LOCK_BUYER, [account])
         if (!found) throw accountUnknown()
@@ -526,7 +500,8 @@ function createDecisions({
         })
         return notes
       }),
-    dismiss: (id, by) =>
+    /** Dismisses a quarantined payment without granting credits. */
+    dismiss: (id: string, by: By) =>
       decide(id, async (tx, row) => {
         Object.assign(row, { state: 'failed', reason: `Dismissed by ${by.actor}. ${row.reason ?? ''}`.trim() })
         const change = { before: { state: 'quarantined' }, after: { state: row.state } }

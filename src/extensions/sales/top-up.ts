@@ -15,14 +15,6 @@ import type { PaymentRow } from './payment-rows.ts'
 import type { Payments } from './payments.ts'
 import type { SalesView, TopUpView } from './views.ts'
 
-export interface TopUps {
-  /** Charges the cards of all accounts below their threshold. Returns how many were charged. */
-  look(): Promise<number>
-  view(account: string): Promise<{ card: SalesView['card']; topUp: TopUpView | null }>
-  /** Null: no more automatic top-ups. */
-  change(account: string, settings: TopUpInput | null, by: By): Promise<void>
-}
-
 interface TopUpInput {
   readonly below: Credits
   readonly amount: string
@@ -70,13 +62,14 @@ const WAIT = sql('top_up_wait')`
 const PUT = sql('top_up_put')`
   update payment_customer set top_up_below = $2, top_up_minor = $3, top_up_ceiling_minor = $4, top_up_currency = $5, top_up_by = $6,
      top_up_problem = null, top_up_failures = 0, top_up_after = null where account_id = $1 returning method_id`
+
 export function createTopUps(options: {
   database: Database
   catalog: CatalogStore
   audit: Audit
   payments: Payments
   log: Log
-}): TopUps {
+}) {
   const { database, catalog, audit, payments, log } = options
 
   /** Undefined: nothing to charge, or another process charges it. */
@@ -124,7 +117,8 @@ export function createTopUps(options: {
   }
 
   return {
-    async look() {
+    /** Charges the cards of all accounts below their threshold. Returns how many were charged. */
+    async look(): Promise<number> {
       let count = 0
       for (const { account_id: account } of await database.query<{ account_id: string }>(DUE))
         try {
@@ -138,7 +132,7 @@ export function createTopUps(options: {
       })
       return count
     },
-    async view(account) {
+    async view(account: string): Promise<{ card: SalesView['card']; topUp: TopUpView | null }> {
       const [row] = await database.query<TopUpRow>(VIEW, [account])
       if (!row) return { card: null, topUp: null }
       const { card, top_up_below: below, top_up_currency: currency, top_up_problem: problem } = row
@@ -155,7 +149,8 @@ export function createTopUps(options: {
       }
       return { card: shown, topUp }
     },
-    async change(account, settings, by) {
+    /** Null: no more automatic top-ups. */
+    async change(account: string, settings: TopUpInput | null, by: By): Promise<void> {
       if (isTestAccount(account)) throw new Fault('conflict', { message: 'A test account has no automatic top-up.' })
       const { sales } = catalog.current.document
       const values = settings === null ? [null, null, null, null] : valuesOf(sales, settings)

@@ -4,17 +4,6 @@ import { Fault } from '../../kernel/fault.ts'
 import { NEVER } from '../../kernel/timers.ts'
 import type { Deadlines, Upstream } from '../../upstream/call.ts'
 
-export interface ClickHouse {
-  /** Without credentials: for people, and to notice that it is another one. */
-  readonly place: string
-  /** Rejects with a sentence. */
-  run(text: string, rows?: string): Promise<void>
-  /** Its own database, where it is not there yet and the user may. */
-  makeDatabase(): Promise<void>
-  /** 64-bit numbers are `bigint`, others `number`. */
-  read<R>(text: string): Promise<R[]>
-}
-
 /** Why the server did not do it, as a sentence for its operator. */
 export class StoreFault extends Error {}
 
@@ -24,8 +13,10 @@ const MESSAGE_CHARS_MAX = 300
 /** Of a report: an answer that takes longer would come too late. */
 const SECONDS_MAX = 50
 
+export type ClickHouse = ReturnType<typeof openClickHouse>
+
 /** `http://user:password@host:8123/database`. It is the operator's own server, so its address may be a private one. */
-export function openClickHouse(address: string, { send }: Pick<Upstream, 'send'>): ClickHouse {
+export function openClickHouse(address: string, { send }: Pick<Upstream, 'send'>) {
   const { origin, pathname, username, password } = new URL(address)
   const database = decodeURIComponent(pathname.slice(1)) || 'default'
   const settings = {
@@ -57,14 +48,18 @@ export function openClickHouse(address: string, { send }: Pick<Upstream, 'send'>
   }
 
   return {
+    /** Without credentials: for people, and to notice that it is another one. */
     place: `${origin}/${database}`,
-    async run(text, rows) {
+    /** Rejects with a sentence. */
+    async run(text: string, rows?: string): Promise<void> {
       await ask(text, rows)
     },
-    async makeDatabase() {
+    /** Its own database, where it is not there yet and the user may. */
+    async makeDatabase(): Promise<void> {
       const name = database.replaceAll(/[`\\]/g, '')
       await ask(`create database if not exists \`${name}\``, undefined, { ...settings, database: 'default' })
     },
+    /** 64-bit numbers are `bigint`, others `number`. */
     async read<R>(text: string) {
       const { meta, data }: Answer = JSON.parse(await ask(`${text} format JSONCompact`))
       const toRow = (row: Answer['data'][number]) => meta.map(({ name, type }, at) => [name, toMember(row[at], type)])

@@ -24,17 +24,12 @@ export interface Consent {
   readonly by: By
 }
 
-/** Each checks the browser's cookie, so the link of a consent request works only in the browser that started it. */
-export interface Connections {
-  look(http: Http, uid: string): Promise<ConsentView>
-  /** Returns the address to which the browser goes next. */
-  allow(http: Http, uid: string, consent: Consent): Promise<string>
-  refuse(http: Http, uid: string): Promise<string>
-}
-
 const CLIENT_CHARS_MAX = 80
 
-export function createConnections(authority: Authority, { keys }: { keys: Pick<Keys, 'create'> }): Connections {
+/** Each checks the browser's cookie, so the link of a consent request works only in the browser that started it. */
+export type Connections = ReturnType<typeof createConnections>
+
+export function createConnections(authority: Authority, { keys }: { keys: Pick<Keys, 'create'> }) {
   /** The pending consent that belongs to this request's browser; another browser cannot use it. */
   async function asked(http: Parameters<Connections['look']>[0], uid: string) {
     const provider = await authority.load()
@@ -49,7 +44,7 @@ export function createConnections(authority: Authority, { keys }: { keys: Pick<K
   }
 
   return {
-    async look(http, uid) {
+    async look(http: Http, uid: string): Promise<ConsentView> {
       const { client, redirectTo } = await asked(http, uid)
       const isDocument = client.clientId.startsWith('https://')
       return {
@@ -59,12 +54,13 @@ export function createConnections(authority: Authority, { keys }: { keys: Pick<K
         redirectsTo: shownRedirect(redirectTo),
       }
     },
-    async refuse(http, uid) {
+    async refuse(http: Http, uid: string): Promise<string> {
       const { provider } = await asked(http, uid)
       const error = { error: 'access_denied', error_description: 'The person did not agree.' }
       return provider.interactionResult(http.request, http.response, error, { mergeWithLastSubmission: false })
     },
-    async allow(http, uid, { person, place, account, models, limits, by }) {
+    /** Returns the address to which the browser goes next. */
+    async allow(http: Http, uid: string, { person, place, account, models, limits, by }: Consent): Promise<string> {
       const { provider, client } = await asked(http, uid)
       const grant = new provider.Grant({ accountId: person, clientId: client.clientId })
       grant.addOIDCScope(`${SCOPE} offline_access`)

@@ -16,8 +16,8 @@ import { Fault } from '../../../kernel/fault.ts'
 import { networkOf } from '../../../upstream/address.ts'
 import { createMinuteBudget } from '../../../upstream/budget.ts'
 import type { GuardedFetch } from '../../../upstream/guard.ts'
-import { type Connections, createConnections, SCOPE } from './connections.ts'
-import { createDeviceSignIns, type DeviceDeps, type DeviceSignIns } from './device.ts'
+import { createConnections, SCOPE } from './connections.ts'
+import { createDeviceSignIns, type DeviceDeps } from './device.ts'
 
 export interface OauthDeps extends Pick<CoreParts, 'publicUrl' | 'world' | 'log'>, DeviceDeps {
   readonly changes: Pick<Changes, 'bump' | 'notice'>
@@ -38,16 +38,8 @@ export interface Authority {
 const DOCUMENTS_PER_MINUTE = { address: 20, addressAndHost: 5, host: 60 }
 const BY = { actor: 'oauth', ip: null, requestId: null }
 
-interface Oauth {
-  /** What a 401 says about how to come in. */
-  readonly challenge: () => string
-  readonly connections: Connections
-  readonly device: DeviceSignIns
-  readonly mount: (app: WebServer) => void
-}
-
 /** `resources`: the paths that tokens give access to. */
-export function createOauth(deps: OauthDeps, resources: readonly [string, ...string[]]): Oauth {
+export function createOauth(deps: OauthDeps, resources: readonly [string, ...string[]]) {
   const { publicUrl: issuer, database, keys, world } = deps
   /** The caller's network address, for callbacks of the library. */
   const asker = new AsyncLocalStorage<string>()
@@ -98,10 +90,11 @@ export function createOauth(deps: OauthDeps, resources: readonly [string, ...str
     },
   }
   return {
+    /** What a 401 says about how to come in. */
     challenge: challengeOf(routes),
     connections: createConnections({ issuer, load }, deps),
     device: createDeviceSignIns({ issuer, load }, deps),
-    mount: (app) => mountOauth(app, routes),
+    mount: (app: WebServer): void => mountOauth(app, routes),
   }
 }
 

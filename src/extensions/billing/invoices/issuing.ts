@@ -8,7 +8,7 @@ import { type Queryable, type Statement, sql } from '../../../database/database.
 import type { CoreParts } from '../../../extension.ts'
 import { DAY_MS, dayOfMs, formatDay } from '../../../kernel/calendar.ts'
 import { Fault } from '../../../kernel/fault.ts'
-import { asPage, asView, type Page, type Paging } from '../../../kernel/view.ts'
+import { asPage, asView, type Paging } from '../../../kernel/view.ts'
 import { newId } from '../../../kernel/world.ts'
 import { formatMoney } from '../money.ts'
 import { NO_DETAILS, TEST_SERIES } from './details.ts'
@@ -26,30 +26,6 @@ import {
 interface Customer {
   readonly account: string
   readonly purse?: string | undefined
-}
-
-export interface Issuing {
-  /**
-   * The invoice for a payment, in the transaction that records it, as its last statement but the audit: it waits for a
-   * lock that all issuing by one seller shares. Null where no invoices are issued. With the payment of an earlier
-   * invoice: that invoice.
-   */
-  issue(tx: Queryable, input: Customer & { payment: InvoicedPayment }): Promise<Issued | null>
-  /**
-   * For a refund, in its transaction and as late: over what was refunded so far and has no credit note. Null where the
-   * payment has no invoice.
-   */
-  creditNote(tx: Queryable, input: { account: string; payment: string; refundedMinor: bigint }): Promise<Issued | null>
-  /** For credits that an account used in a month and has not paid for. */
-  issueMonth(tx: Queryable, input: InvoicedMonth): Promise<Issued>
-  list(filter: InvoiceFilter): Promise<Page<InvoiceView>>
-  find(invoice: string, account: string, purse?: string): Promise<InvoiceView>
-  /** Its PDF: made when it is first asked for, and the same bytes ever after. Of another customer's there is none. */
-  file(invoice: string, account?: string, purse?: string): Promise<InvoiceFile>
-  /** Those of a list, in its order. */
-  files(filter: InvoiceFilter): AsyncGenerator<InvoiceFile>
-  /** Makes the files of invoices that nobody has read yet, so that they are as old as their invoices. */
-  makeFiles(): Promise<void>
 }
 
 interface InvoicedPayment {
@@ -182,7 +158,9 @@ const OPERATOR = ''
 const GATEWAY: By = { actor: 'system', ip: null, requestId: null }
 const NO_VAT_CHARGED: InvoiceTax = { category: 'E', rate: '0', reason: 'No VAT was charged.' }
 
-export function createIssuing({ database, world, audit, isOfPurses, ...of }: IssuingOptions): Issuing {
+export type Issuing = ReturnType<typeof createIssuing>
+
+export function createIssuing({ database, world, audit, isOfPurses, ...of }: IssuingOptions) {
   async function customerOf(tx: Queryable, to: Customer, issuer: Issuer) {
     const { name, details } = await of.customer(tx, to)
     const known = { ...NO_DETAILS, ...details }
@@ -249,6 +227,7 @@ export function createIssuing({ database, world, audit, isOfPurses, ...of }: Iss
     return row?.pdf
   }
 
+  /** Its PDF: made when it is first asked for, and the same bytes ever after. Of another customer's there is none. */
   async function file(invoice: string, account?: string, purse?: string): Promise<InvoiceFile> {
     const [row] = await database.query<{ account_id: string; number: string; document: InvoiceDocument }>(FIND, [
       invoice,
@@ -278,7 +257,8 @@ export function createIssuing({ database, world, audit, isOfPurses, ...of }: Iss
     file,
     list,
 
-    async *files(filter) {
+    /** Those of a list, in its order. */
+    async *files(filter: InvoiceFilter): AsyncGenerator<InvoiceFile> {
       for (let cursor: string | undefined; ; ) {
         const { items, next } = await list({ ...filter, cursor, limit: LISTED_AT_ONCE })
         for (const { id, account } of items) yield await file(id, account)
@@ -287,14 +267,20 @@ export function createIssuing({ database, world, audit, isOfPurses, ...of }: Iss
       }
     },
 
-    async makeFiles() {
+    /** Makes the files of invoices that nobody has read yet, so that they are as old as their invoices. */
+    async makeFiles(): Promise<void> {
       const rows = await database.query<{ id: string }>(WITHOUT_FILE, [FILES_AT_ONCE, isOfPurses])
       const problems: unknown[] = []
       for (const { id } of rows) await file(id).catch((problem: unknown) => problems.push(problem))
       if (problems.length > 0) throw problems[0]
     },
 
-    async issue(tx, { payment, ...to }) {
+    /**
+     * The invoice for a payment, in the transaction that records it, as its last statement but the audit: it waits for
+     * a lock that all issuing by one seller shares. Null where no invoices are issued. With the payment of an earlier
+     * invoice: that invoice.
+     */
+    async issue(tx: Queryable, { payment, ...to }: Customer & { payment: InvoicedPayment }): Promise<Issued | null> {
       const [earlier] = await tx.query<Issued>(OF_PAYMENT, [to.account, payment.id])
       if (earlier) return { id: earlier.id, number: earlier.number }
       const { issuer: usual, brand } = await of.seller(tx, to.account)
@@ -327,7 +313,14 @@ export function createIssuing({ database, world, audit, isOfPurses, ...of }: Iss
       )
     },
 
-    async creditNote(tx, { account, payment, refundedMinor: refunded }) {
+    /**
+     * For a refund, in its transaction and as late: over what was refunded so far and has no credit note. Null where
+     * the payment has no invoice.
+     */
+    async creditNote(
+      tx: Queryable,
+      { account, payment, refundedMinor: refunded }: { account: string; payment: string; refundedMinor: bigint },
+    ): Promise<Issued | null> {
       const [found] = await tx.query<Issued & { document: InvoiceDocument; credited: bigint; purse_id: string | null }>(
         ...([OF_PAYMENT, [account, payment]] as const),
       )
@@ -361,7 +354,11 @@ export function createIssuing({ database, world, audit, isOfPurses, ...of }: Iss
       )
     },
 
-    async issueMonth(tx, { account: id, firstDay, lastDay, credits, currency, netMinor, description }) {
+    /** For credits that an account used in a month and has not paid for. */
+    async issueMonth(
+      tx: Queryable,
+      { account: id, firstDay, lastDay, credits, currency, netMinor, description }: InvoicedMonth,
+    ): Promise<Issued> {
       const { issuer, brand } = await of.seller(tx, id)
       if (!issuer) throw new Error('Nobody issues invoices.')
       const { customer, account } = await customerOf(tx, { account: id }, issuer)
@@ -390,7 +387,7 @@ export function createIssuing({ database, world, audit, isOfPurses, ...of }: Iss
       )
     },
 
-    async find(invoice, account, purse) {
+    async find(invoice: string, account: string, purse?: string): Promise<InvoiceView> {
       const [row] = await database.query<ListRow>(ONE, [account, invoice, purse ?? null])
       if (!row) throw invoiceUnknown()
       return viewOf(row)

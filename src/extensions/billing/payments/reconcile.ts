@@ -7,14 +7,6 @@ import { newId, type World } from '../../../kernel/world.ts'
 import type { PaymentFacts, RemoteProvider } from './provider.ts'
 import { type Difference, type ReconciliationView, reconciliationView } from './views.ts'
 
-export interface Reconciliations {
-  /** Runs now; by default from three days before the last run. */
-  run(owner: string, range?: { fromMs?: number | undefined; untilMs?: number | undefined }): Promise<ReconciliationView>
-  /** Once a night, by one process. */
-  tick(): Promise<void>
-  list(owner: string, paging: Paging): Promise<Page<ReconciliationView>>
-}
-
 /** Whose payments: the account whose customers pay; empty: the gateway's own. */
 type Owner = string
 
@@ -79,12 +71,14 @@ const LIST = sql('reconciliation_list')`
   select ${COLUMNS} from reconciliation where account_id = $1 and id < $2 order by id desc limit $3`
 const KEEP_FEW = sql('reconciliation_prune')`delete from reconciliation where started_at < now() - interval '400 days'`
 
+export type Reconciliations = ReturnType<typeof createReconciliations>
+
 export function createReconciliations(options: {
   readonly database: Database
   readonly world: World
   readonly log: Log
   readonly payments: ReconciledPayments
-}): Reconciliations {
+}) {
   const { database, world, payments, log } = options
 
   async function compare(owner: Owner, from: Date, until: Date): Promise<{ checked: number; found: Difference[] }> {
@@ -148,12 +142,17 @@ export function createReconciliations(options: {
   }
 
   return {
-    async run(owner, { fromMs, untilMs = world.nowMs() } = {}) {
+    /** Runs now; by default from three days before the last run. */
+    async run(
+      owner: string,
+      { fromMs, untilMs = world.nowMs() }: { fromMs?: number | undefined; untilMs?: number | undefined } = {},
+    ): Promise<ReconciliationView> {
       const view = await run(owner, { fromMs, untilMs })
       if (!view) throw new Error('A reconciliation that somebody asked for did not begin.')
       return view
     },
-    async tick() {
+    /** Once a night, by one process. */
+    async tick(): Promise<void> {
       const nowMs = world.nowMs()
       const now = new Date(nowMs)
       if (now.getUTCHours() < HOUR_OF_DAY) return
@@ -161,7 +160,7 @@ export function createReconciliations(options: {
         await run(owner, { untilMs: nowMs - YOUNG_MS, night: now.toISOString().slice(0, 10) })
       await database.query(KEEP_FEW)
     },
-    async list(owner, { cursor, limit }) {
+    async list(owner: string, { cursor, limit }: Paging): Promise<Page<ReconciliationView>> {
       const rows = await database.query<ReconciliationRow>(LIST, [owner, cursor ?? '~', limit + 1])
       return asPage(rows, limit, viewOf)
     },

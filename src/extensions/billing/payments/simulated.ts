@@ -23,7 +23,7 @@ export interface SimulatedOptions extends Pick<CoreParts, 'world' | 'sandboxUrl'
   readonly webhookUrl: () => string
 }
 
-export interface SimulatedPayments extends Provider {
+interface SimulatedPayments extends Provider {
   /** What the sandbox's page of a checkout answers to a browser. */
   page(request: { method: 'GET' | 'POST'; id: string; body: Buffer }): Promise<CheckoutPage>
 }

@@ -13,13 +13,6 @@ import { APART, BALANCE_AT, GIVEN_KINDS, MOVED_BY, movedBy } from '../../../repo
 import { IN_DAYS, readStatementLabel } from './labelled.ts'
 import type { MonthlyStatement, StatementSummary } from './views.ts'
 
-interface MonthlyStatements {
-  /** `month`: a day in it. With a label, also by its values. */
-  read(account: string, month: number, label?: string): Promise<MonthlyStatement | undefined>
-  /** Of all customers, the newest first. */
-  list(month: number, paging: Paging): Promise<Page<StatementSummary>>
-}
-
 const LAST = '~'
 
 interface SumRow {
@@ -71,11 +64,12 @@ export function createMonthlyStatements(options: {
   database: Database
   world: World
   billing: Pick<Billing, 'get' | 'worthAt'>
-}): MonthlyStatements {
+}) {
   const { database, world, billing } = options
 
   return {
-    async read(account, month, label) {
+    /** `month`: a day in it. With a label, also by its values. */
+    async read(account: string, month: number, label?: string): Promise<MonthlyStatement | undefined> {
       const { from, to } = monthRange(month)
       const found = await database.transaction(async (tx) => {
         await tx.query({ text: 'set transaction isolation level repeatable read, read only' })
@@ -122,7 +116,8 @@ export function createMonthlyStatements(options: {
       }
     },
 
-    async list(month, { cursor = LAST, limit }) {
+    /** Of all customers, the newest first. */
+    async list(month: number, { cursor = LAST, limit }: Paging): Promise<Page<StatementSummary>> {
       const { from, to } = monthRange(month)
       const ids = (await database.query<{ id: string }>(ACCOUNTS, [cursor, to, limit + 1])).map(({ id }) => id)
       const shown = ids.slice(0, limit)
