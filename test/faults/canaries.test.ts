@@ -89,14 +89,7 @@ const labels: Saying = (call, error) => {
 const chat = { messages: [{ role: 'user', content: PROMPT }], max_tokens: 50 }
 const tools = [{ type: 'function', function: { name: 'look', parameters: { type: 'object' } } }]
 
-interface Door {
-  readonly path: string
-  readonly body?: object
-  readonly says: readonly Saying[]
-  readonly streams?: readonly Saying[]
-}
-
-const DOORS: Record<string, Door> = {
+const DOORS: Record<string, { path: string; body?: object; says: readonly Saying[]; streams?: readonly Saying[] }> = {
   chat: {
     path: '/v1/chat-completions',
     body: { model: 'alpha-5.4', ...chat },

@@ -203,17 +203,10 @@ function withBudget(key: ForeignRow, budgets: ReadonlyMap<string, ForeignRow>): 
   return { ...key, ...Object.fromEntries(names.map((name) => [name, key[name] ?? budget?.[name]])) }
 }
 
-interface KeyReading {
-  readonly at: string
-  readonly models: CatalogInput['models']
-  readonly say: Say
-  readonly options: PlacedOptions
-}
-
 function readKey(
   key: ForeignRow,
   holder: ForeignRow | undefined,
-  { at, models, say, options }: KeyReading,
+  { at, models, say, options }: { at: string; models: CatalogInput['models']; say: Say; options: PlacedOptions },
 ): Owner['keys'][number] | undefined {
   const allowed = allowedModels(key, holder)
   const here = allowed?.map((name) => [name, options.placement.uidOf(name)] as const)

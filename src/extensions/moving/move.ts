@@ -478,7 +478,7 @@ async function leave({ options, move, rest, over, settled }: Step, from: string,
     return within ? tallies : { ...tallies, membership: await tallyMembers(tx, account) }
   }
   return source.transaction(async (tx) => {
-    const [row] = await tx.query<AccountRow>(LOCK, [account])
+    const [row] = await tx.query<{ posted: bigint; busy: boolean }>(LOCK, [account])
     const [leaving] = await tx.query<{ busy: boolean }>(LOCK_LEAVING, [account, move])
     if (!row || !leaving) throw overtaken(account)
     const still = await one<Still>(tx, STILL_HELD, [account])
@@ -567,8 +567,4 @@ interface Still {
 interface AccountText {
   readonly account: string
   readonly posted: bigint
-}
-interface AccountRow {
-  readonly posted: bigint
-  readonly busy: boolean
 }

@@ -12,12 +12,7 @@ export const PSQL_COMMAND: Command = {
   run: (call) => told(connection(call.settings), (how) => how.command),
 }
 
-interface Connection {
-  readonly command: string
-  readonly embedded: boolean
-}
-
-async function connection(settings: Settings): Promise<Connection> {
+async function connection(settings: Settings): Promise<{ command: string; embedded: boolean }> {
   if (settings.databaseUrl !== undefined) {
     const { password, ...plain } = withoutPassword(settings.databaseUrl)
     return {

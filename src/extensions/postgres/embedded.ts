@@ -213,12 +213,8 @@ const SQLITE_BUSY = 5
 // to read it.
 const PID_WAIT_MS = 1_000
 
-interface DirectoryLock {
-  release(): void
-}
-
 /** Takes the directory for this process, or throws an error that names the process that has it. */
-export async function lockDirectory(directory: string, world: World): Promise<DirectoryLock> {
+export async function lockDirectory(directory: string, world: World): Promise<{ release(): void }> {
   // The pid is kept beside the lock, not in it: closing any handle on a locked file drops the lock (POSIX says so).
   const pidFile = join(directory, 'gateway.pid')
   const lockFile = join(directory, 'gateway.lock')

@@ -127,11 +127,6 @@ function parseYaml(text: string): unknown {
   }
 }
 
-interface OperationPlace {
-  readonly path: string
-  readonly method: string
-}
-
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const
 
 class Reader {
@@ -230,7 +225,7 @@ class Reader {
     }
   }
 
-  #read({ path, method }: OperationPlace, given: Tree, shared: Tree, notes: string[]): Tree {
+  #read({ path, method }: { path: string; method: string }, given: Tree, shared: Tree, notes: string[]): Tree {
     // Where a call goes is never said twice.
     const { route: _, vendorPath: __, method: ___, ...own } = this.#own(given['x-tollgate'], notes)
     const params = this.#params([...listOf(shared.parameters), ...listOf(given.parameters)], notes)

@@ -48,12 +48,6 @@ interface TopUpFilter extends Paging {
   readonly state?: TopUpView['state'] | undefined
 }
 
-interface Order {
-  readonly amount: string
-  readonly currency?: string | undefined
-  readonly returnUrl: string
-}
-
 interface Applied {
   readonly row: TopUpRow
   /** In words; empty: nothing. */
@@ -214,7 +208,7 @@ export function createTopUps({ database, world, audit, log, payments, invoices }
     async begin(
       account: string,
       purse: string,
-      { amount, currency, returnUrl }: Order,
+      { amount, currency, returnUrl }: { amount: string; currency?: string | undefined; returnUrl: string },
     ): Promise<{ id: string; credits: string; url: string }> {
       const { isOpen } = await requireAccount(database, account)
       const { status } = await findPurse(database, account, purse)

@@ -44,15 +44,10 @@ const ACCOUNT = sql('payment_account')`
 const SAVE_CARD = sql('payment_save_card')`
   update payment_customer set method_id = $2, card = $3, top_up_problem = null, top_up_failures = 0, top_up_after = null where account_id = $1 and method_id is distinct from $2`
 
-interface Event {
-  readonly id: string
-  readonly type: string
-}
-
 export function createApply(deps: ApplyDeps) {
   const { database, world, ledger, audit } = deps
 
-  async function apply(facts: PaymentFacts, event?: Event): Promise<Applied> {
+  async function apply(facts: PaymentFacts, event?: { id: string; type: string }): Promise<Applied> {
     if (event && (await database.query(KNOWN_EVENT, [facts.provider, event.id])).length > 0) return AGAIN
     const before = await findPayment(database, facts, false)
     await settle(before?.account_id || facts.account, facts)

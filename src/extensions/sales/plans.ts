@@ -29,11 +29,6 @@ import type { AccountPlanView, ChosenPlanView, PlanOffer } from './views.ts'
 
 export type Plans = ReturnType<typeof createPlans>
 
-interface PlanChoice {
-  readonly plan: string | null
-  readonly checkout?: boolean | undefined
-}
-
 interface Chooser {
   readonly by: By
   readonly buyer: Buyer
@@ -367,7 +362,7 @@ export function createPlans(options: PlansOptions) {
      */
     async choose(
       account: string,
-      { plan: id, checkout = false }: PlanChoice,
+      { plan: id, checkout = false }: { plan: string | null; checkout?: boolean | undefined },
       { by, buyer, returnUrl }: Chooser,
     ): Promise<ChosenPlanView> {
       if (isTestAccount(account)) throw new Fault('conflict', { message: 'A test account has no plan.' })

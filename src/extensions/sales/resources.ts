@@ -34,11 +34,6 @@ import {
   salesView,
 } from './views.ts'
 
-interface PaymentDeps {
-  readonly sales: Selling
-  readonly publicUrl: () => string
-}
-
 const money = text(20).meta({ value: 'amount' })
 const state = z
   .enum(PAYMENT_STATES)
@@ -48,7 +43,7 @@ const state = z
 const account = id.optional().meta({ description: 'Of one account', value: 'account', refersTo: 'account' })
 const part = money.optional().describe('A part, such as 5.00; without it, all that is left')
 
-export function paymentResources({ sales, publicUrl }: PaymentDeps): Resource[] {
+export function paymentResources({ sales, publicUrl }: { sales: Selling; publicUrl: () => string }): Resource[] {
   return [...accountPayments(sales, publicUrl), ...operatorPayments(sales, publicUrl)]
 }
 

@@ -7,13 +7,9 @@ import { billingDetailsView, invoicePage, invoiceSettings, invoiceView } from '.
 import { zipped } from '../../billing/zip.ts'
 import type { Invoices } from './invoices.ts'
 
-interface InvoiceDeps {
-  readonly invoices: Invoices
-}
-
 const ofAccount = id.optional().meta({ description: 'Of one account', value: 'account', refersTo: 'account' })
 
-export function invoiceResources({ invoices }: InvoiceDeps): Resource[] {
+export function invoiceResources({ invoices }: { invoices: Invoices }): Resource[] {
   return [
     resource('GET /invoice-settings', 'invoice-settings:read', {
       title: 'Show the invoice settings',

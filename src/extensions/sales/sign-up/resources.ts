@@ -31,11 +31,6 @@ import {
   signUpView,
 } from './views.ts'
 
-interface SignUpResourceDeps {
-  readonly signUp: SignUp
-  readonly branding: Branding
-}
-
 const domains = (max: number, description: string, option: string) =>
   z.array(text(260)).max(max).default([]).meta({ description, option, none: 'none' })
 
@@ -98,7 +93,7 @@ const logoInput = z.strictObject({
 
 const DOMAINS_BODY_BYTES = 2_000_000
 
-export function signUpResources({ signUp, branding }: SignUpResourceDeps): Resource[] {
+export function signUpResources({ signUp, branding }: { signUp: SignUp; branding: Branding }): Resource[] {
   const withMailServer = (settings: SignUpSettings) => ({ ...settings, mailServer: signUp.hasMailServer })
   return [
     resource('GET /sign-up', 'sign-up:read', {
@@ -176,16 +171,11 @@ export function signUpResources({ signUp, branding }: SignUpResourceDeps): Resou
   ]
 }
 
-interface SignUpPageDeps {
-  readonly signUp: SignUp
-  readonly browsers: Browsers
-}
-
 const SENT = { sent: true } as const
 const signingView = z.object({ signedIn: z.boolean() })
 
 /** For visitors without a session. */
-export function signUpVisitorResources({ signUp, browsers }: SignUpPageDeps): Resource[] {
+export function signUpVisitorResources({ signUp, browsers }: { signUp: SignUp; browsers: Browsers }): Resource[] {
   return [
     resource('GET /public/sign-up', 'visitor', { answer: signUpView, run: () => signUp.view() }),
     resource('POST /public/sign-up', 'visitor', {
