@@ -9,27 +9,7 @@ import type { Credentials } from '../../upstream/credentials/credentials.ts'
 import { boundTo, type Exports } from './exports.ts'
 import { focusCsv } from './files.ts'
 import { joinLines, type VendorReports } from './reconcile.ts'
-import {
-  type ComparedLine,
-  type ComparedPage,
-  comparedCall,
-  comparedPage,
-  customerName,
-  exportCustomer,
-  exportInput,
-  exportPage,
-  exportPatch,
-  exportTest,
-  exportView,
-  focusSummary,
-  namedCredential,
-  REPORT_BYTES_MAX,
-  REPORT_SOURCES,
-  reportCredentialInput,
-  reportInput,
-  reportView,
-  VERDICTS,
-} from './views.ts'
+import * as views from './views.ts'
 
 export interface ExportDeps extends Pick<CoreParts, 'credentials' | 'database' | 'billing' | 'branding' | 'catalog'> {
   readonly exports: Exports
@@ -50,13 +30,13 @@ function receiverResources({ exports, credentials }: ExportDeps): Resource[] {
     resource('GET /exports/{id}/customers', 'exports:read', {
       title: 'List the receiver’s customers of an export',
       query: z.strictObject(paging),
-      answer: page(exportCustomer),
+      answer: page(views.exportCustomer),
       run: ({ params, query }) => exports.customers(params.id, query),
     }),
     resource('PUT /exports/{id}/customers', 'exports:write', {
       title: 'Set the receiver’s customers of an export',
-      body: z.strictObject({ account: id, customer: customerName.nullable() }),
-      answer: page(exportCustomer),
+      body: z.strictObject({ account: id, customer: views.customerName.nullable() }),
+      answer: page(views.exportCustomer),
       run: async ({ params, body, by }) => ({
         items: await exports.nameCustomer(params.id, body.account, body.customer, by),
         next: null,
@@ -67,7 +47,7 @@ function receiverResources({ exports, credentials }: ExportDeps): Resource[] {
       body: z.strictObject({
         value: secret.meta({ description: 'The credential', read: 'sealed', option: 'credential-env' }),
       }),
-      answer: namedCredential,
+      answer: views.namedCredential,
       async run({ params, body, by }) {
         const { settings } = await exports.read(params.id)
         const { credential: name, url } = settings
@@ -84,57 +64,57 @@ export function exportResources(deps: ExportDeps): Resource[] {
   return [
     resource('GET /exports', 'exports:read', {
       title: 'List exports',
-      answer: exportPage,
+      answer: views.exportPage,
       run: async () => ({ items: await exports.list(), next: null }),
     }),
     resource('POST /exports', 'exports:write', {
       title: 'Create an export',
-      body: exportInput,
-      answer: exportView,
+      body: views.exportInput,
+      answer: views.exportView,
       run: ({ body, by }) => exports.create(body, by),
     }),
     resource('GET /exports/{id}', 'exports:read', {
       title: 'Show an export',
-      answer: exportView,
+      answer: views.exportView,
       run: ({ params }) => exports.read(params.id),
     }),
     resource('PATCH /exports/{id}', 'exports:write', {
       title: 'Change an export',
-      body: exportPatch,
-      answer: exportView,
+      body: views.exportPatch,
+      answer: views.exportView,
       run: ({ params, body, by }) => exports.change(params.id, body, by),
     }),
     resource('DELETE /exports/{id}', 'exports:write', {
       title: 'Remove an export',
-      answer: exportView,
+      answer: views.exportView,
       run: ({ params, by }) => exports.remove(params.id, by),
     }),
     resource('POST /exports/{id}/test', 'exports:write', {
       title: 'Send a test event of an export',
-      answer: exportTest,
+      answer: views.exportTest,
       run: ({ params }) => exports.test(params.id),
     }),
     resource('POST /exports/{id}/pause', 'exports:write', {
       title: 'Pause an export',
-      answer: exportView,
+      answer: views.exportView,
       run: ({ params, by }) => exports.pause(params.id, by),
     }),
     resource('POST /exports/{id}/resume', 'exports:write', {
       title: 'Resume an export',
-      answer: exportView,
+      answer: views.exportView,
       run: ({ params, by }) => exports.resume(params.id, by),
     }),
     resource('POST /exports/{id}/backfill', 'exports:write', {
       title: 'Send past days of an export again',
       body: days,
-      answer: exportView,
+      answer: views.exportView,
       run: ({ params, body, by }) => exports.backfill(params.id, wholeRange(body), by),
     }),
     ...receiverResources(deps),
     resource('GET /focus', 'exports:read', {
       title: 'Download a FOCUS file',
       query: days,
-      answer: focusSummary,
+      answer: views.focusSummary,
       async run({ query }) {
         const { fromMs, toMs } = wholeRange(query)
         const { worth } = await deps.billing.get()
@@ -155,9 +135,9 @@ interface VendorReportDeps {
 
 const compareQuery = z.strictObject({
   verdict: z
-    .enum(VERDICTS)
+    .enum(views.VERDICTS)
     .optional()
-    .describe(`One of ${VERDICTS.join(', ')}`),
+    .describe(`One of ${views.VERDICTS.join(', ')}`),
   tolerance: z.coerce
     .number()
     .min(0)
@@ -171,7 +151,7 @@ const compareQuery = z.strictObject({
     .optional(),
 })
 
-async function* comparedCsv(read: () => Promise<readonly ComparedLine[]>): AsyncGenerator<string> {
+async function* comparedCsv(read: () => Promise<readonly views.ComparedLine[]>): AsyncGenerator<string> {
   yield csvLine([
     'day',
     'model',
@@ -209,7 +189,7 @@ async function* comparedCsv(read: () => Promise<readonly ComparedLine[]>): Async
 
 type CompareQuery = z.output<typeof compareQuery>
 
-function comparedPageOf(all: readonly ComparedLine[], query: CompareQuery): ComparedPage {
+function comparedPageOf(all: readonly views.ComparedLine[], query: CompareQuery): views.ComparedPage {
   const counts = { matched: 0, differs: 0, only_theirs: 0, only_ours: 0 }
   for (const { verdict } of all) counts[verdict] += 1
   const some = query.verdict === undefined ? all : all.filter(({ verdict }) => verdict === query.verdict)
@@ -222,22 +202,22 @@ export function vendorReportResources({ vendorReports, credentials }: VendorRepo
   return [
     resource('GET /vendor-reports', 'vendor-reports:read', {
       title: 'List vendor reports',
-      answer: page(reportView),
+      answer: page(views.reportView),
       run: async () => ({ items: await vendorReports.list(), next: null }),
     }),
     resource('POST /vendor-reports', 'vendor-reports:write', {
       title: 'Fetch or upload a vendor report',
-      body: reportInput,
-      bodyBytesMax: REPORT_BYTES_MAX,
-      answer: reportView,
+      body: views.reportInput,
+      bodyBytesMax: views.REPORT_BYTES_MAX,
+      answer: views.reportView,
       run: ({ body, by }) => vendorReports.create(body, by),
     }),
     resource('PUT /vendor-reports/credential', 'vendor-reports:write', {
       title: 'Store the credential for vendor reports',
-      body: reportCredentialInput,
-      answer: namedCredential,
+      body: views.reportCredentialInput,
+      answer: views.namedCredential,
       async run({
-        body: { source, name = REPORT_SOURCES[source].credential, url = REPORT_SOURCES[source].url, value },
+        body: { source, name = views.REPORT_SOURCES[source].credential, url = views.REPORT_SOURCES[source].url, value },
         by,
       }) {
         await credentials.store(boundTo(name, url), value, by)
@@ -246,23 +226,23 @@ export function vendorReportResources({ vendorReports, credentials }: VendorRepo
     }),
     resource('GET /vendor-reports/{id}', 'vendor-reports:read', {
       title: 'Show a vendor report',
-      answer: reportView,
+      answer: views.reportView,
       run: ({ params }) => vendorReports.read(params.id),
     }),
     resource('DELETE /vendor-reports/{id}', 'vendor-reports:write', {
       title: 'Remove a vendor report',
-      answer: reportView,
+      answer: views.reportView,
       run: ({ params, by }) => vendorReports.remove(params.id, by),
     }),
     resource('GET /vendor-reports/{id}/lines', 'vendor-reports:read', {
       title: 'List the lines of a vendor report',
       query: compareQuery,
-      answer: comparedPage,
+      answer: views.comparedPage,
       run: async ({ params, query }) =>
         comparedPageOf(await vendorReports.compare(params.id, { tolerancePercent: query.tolerance }), query),
       across: {
         ask: ({ tolerance }: CompareQuery) => ({ tolerance, limit: Infinity }),
-        merge: (parts: readonly ComparedPage[], { query }: { readonly query: CompareQuery }) =>
+        merge: (parts: readonly views.ComparedPage[], { query }: { readonly query: CompareQuery }) =>
           comparedPageOf(
             joinLines(
               parts.flatMap(({ items }) => items),
@@ -270,8 +250,10 @@ export function vendorReportResources({ vendorReports, credentials }: VendorRepo
             ),
             query,
           ),
-        csv: (read: (query: CompareQuery) => Promise<ComparedPage>, { query }: { readonly query: CompareQuery }) =>
-          comparedCsv(async () => (await read({ ...query, cursor: undefined, limit: Infinity })).items),
+        csv: (
+          read: (query: CompareQuery) => Promise<views.ComparedPage>,
+          { query }: { readonly query: CompareQuery },
+        ) => comparedCsv(async () => (await read({ ...query, cursor: undefined, limit: Infinity })).items),
       },
       csv: ({ params, query }) =>
         comparedCsv(() =>
@@ -281,7 +263,7 @@ export function vendorReportResources({ vendorReports, credentials }: VendorRepo
     resource('GET /vendor-reports/{id}/calls', 'vendor-reports:read', {
       title: 'List the calls behind a line of a vendor report',
       query: z.strictObject({ day: text(10), model: text(200), credential: text(200).optional(), ...paging }),
-      answer: page(comparedCall),
+      answer: page(views.comparedCall),
       run: ({ params, query: { day, model, credential, ...rest } }) =>
         vendorReports.calls(params.id, { day, model, credential }, rest),
     }),

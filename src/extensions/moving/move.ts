@@ -16,64 +16,8 @@ import { every, sleep } from '../../kernel/timers.ts'
 import { idAtTime, newId, type World } from '../../kernel/world.ts'
 import { CALLS_ARRIVED } from '../../ledger/retention.ts'
 import { OVER_AFTER_MS, summedUntilMs, sumUsage } from '../../ledger/usage-sums.ts'
-import {
-  balanceOf,
-  copyAll,
-  copyChanging,
-  copyDated,
-  copyListed,
-  copyRecent,
-  type Ends,
-  EVER_MOVED,
-  type Moment,
-  REMOVE_CONTENT,
-  REMOVE_SIGN_INS,
-  type Rest,
-  removeRows,
-  restOf,
-  type Sent,
-  type Tally,
-  tallyChanging,
-  tallyHistory,
-  tallyMembers,
-  tallyRecent,
-  tallyRest,
-  type Versions,
-} from './rows.ts'
-import {
-  ACCOUNT,
-  CANCEL,
-  CLOSE,
-  CROSSINGS_FOLLOW,
-  DRIVEN,
-  EMPTY_SHELL,
-  ENDED,
-  FLIP,
-  FREEZE,
-  GONE,
-  IS_MADE,
-  LEAVE,
-  LOCK,
-  LOCK_ARRIVAL,
-  LOCK_LEAVING,
-  MOMENT,
-  OPEN,
-  OPEN_JOBS,
-  one,
-  PASS,
-  PRUNE_ACCOUNT,
-  PRUNE_LEAVING,
-  PUT_ACCOUNT,
-  PUT_ARRIVAL,
-  REMOVE_ARRIVAL,
-  SCHEMA,
-  STATE,
-  STILL_HELD,
-  TAKE_BACK,
-  THAW,
-  UNLEASE,
-  UNSENT,
-} from './steps.ts'
+import * as copy from './rows.ts'
+import * as steps from './steps.ts'
 
 export interface MoveOptions {
   readonly account: string
@@ -135,18 +79,18 @@ export async function moveAccount(options: MoveOptions): Promise<Moved> {
   if (isTestAccount(account) && !options.within)
     throw new MoveRefused('A test account is not moved. Make new test keys where its owner is.')
   await checkSchemas(options)
-  const [left] = await source.query<MoveRow>(STATE, [account])
+  const [left] = await source.query<MoveRow>(steps.STATE, [account])
   if (left?.state === 'gone') return driven(options, left.move_id, () => finish(options, left))
   await refuseJobs(source, account)
   const move = newId(world)
-  const [now] = await source.query<{ now: Date }>(LEAVE, [account, move, options.to])
+  const [now] = await source.query<{ now: Date }>(steps.LEAVE, [account, move, options.to])
   if (!now) throw new MoveRefused(`There is no account ${account} in ${options.from} that could be moved.`)
   return driven(options, move, () => moveFrom(options, move, now.now))
 }
 
 /** As long as it runs, no gateway takes the move for one that nobody drives any more: see abandoned.ts. */
 async function driven<T>({ account, source, world }: MoveOptions, move: string, run: () => Promise<T>): Promise<T> {
-  const stop = every(world, DRIVEN_EVERY_MS, () => source.query(DRIVEN, [account, move]), silentLog)
+  const stop = every(world, DRIVEN_EVERY_MS, () => source.query(steps.DRIVEN, [account, move]), silentLog)
   return run().finally(stop)
 }
 
@@ -155,7 +99,7 @@ async function moveFrom(options: MoveOptions, move: string, now: Date): Promise<
   await arrive(options, move)
   await sumUsage(source)
   const over = new Date(dayOfMs(Math.min(now.getTime() - OVER_AFTER_MS, await summedUntilMs(source))) * DAY_MS)
-  const began = await one<Moment>(source, MOMENT, [account])
+  const began = await steps.one<copy.Moment>(source, steps.MOMENT, [account])
   const isWithin = options.within !== undefined
   const step: Step = {
     options,
@@ -163,7 +107,7 @@ async function moveFrom(options: MoveOptions, move: string, now: Date): Promise<
     over,
     settled: idAtTime(now.getTime() - SETTLED_MS),
     versions: new Map(),
-    rest: await restOf(source, isWithin),
+    rest: await copy.restOf(source, isWithin),
     sent: new Map(),
     ends: { account, source, target, from: options.from, isWithin },
     fenced: (write) =>
@@ -183,26 +127,26 @@ async function moveFrom(options: MoveOptions, move: string, now: Date): Promise<
 interface Step {
   readonly options: MoveOptions
   readonly move: string
-  readonly ends: Ends
-  readonly versions: Versions
+  readonly ends: copy.Ends
+  readonly versions: copy.Versions
   /** Sums of before this moment change no more; and the first id that can still be written. */
   readonly over: Date
   readonly settled: string
-  readonly rest: Rest
-  readonly sent: Sent
+  readonly rest: copy.Rest
+  readonly sent: copy.Sent
   readonly fenced: (write: (tx: Queryable) => Promise<void>) => Promise<void>
 }
 
 /** With the account in use. Answers up to when it was compared. */
-async function copyHistory(step: Step, began: Moment): Promise<Moment> {
+async function copyHistory(step: Step, began: copy.Moment): Promise<copy.Moment> {
   const { options, ends, versions, over, settled, fenced } = step
   const { account, source, say } = options
-  const copied = await copyAll(ends, versions, '', fenced)
-  await copyDated(ends, over, fenced)
+  const copied = await copy.copyAll(ends, versions, '', fenced)
+  await copy.copyDated(ends, over, fenced)
   // That may have taken hours.
-  const until = await one<Moment>(source, MOMENT, [account])
-  await fenced((tx) => copyRecent({ ...ends, target: tx }, versions, { from: began, to: until.moved, settled }))
-  await compare(options, (end) => tallyHistory(end, account, until, over))
+  const until = await steps.one<copy.Moment>(source, steps.MOMENT, [account])
+  await fenced((tx) => copy.copyRecent({ ...ends, target: tx }, versions, { from: began, to: until.moved, settled }))
+  await compare(options, (end) => copy.tallyHistory(end, account, until, over))
   say(`Copied and compared ${copied} rows of its history.`)
   return until
 }
@@ -217,7 +161,7 @@ async function compare({ source, target, ...options }: MoveOptions, tally: (tx: 
  * Copies what came since a moment, and compares it, again and again, while processes learn that the account is about to
  * change its place and give back what they have leased: little is left to do when it is closed.
  */
-async function approach(step: Step, from: Moment): Promise<Moment> {
+async function approach(step: Step, from: copy.Moment): Promise<copy.Moment> {
   const { options, over } = step
   const { account, source, world, within } = options
   const noticeMs = within?.noticeMs ?? 0
@@ -226,16 +170,16 @@ async function approach(step: Step, from: Moment): Promise<Moment> {
     const roundMs = world.elapsedMs()
     const { moved } = last
     try {
-      const next = await one<Moment>(source, MOMENT, [account])
+      const next = await steps.one<copy.Moment>(source, steps.MOMENT, [account])
       await copyRound(step, { from: { ...from, moved }, to: next.moved }, over)
-      await compare(options, (end) => tallyRecent(end, account, moved, next.moved))
+      await compare(options, (end) => copy.tallyRecent(end, account, moved, next.moved))
       last = next
     } catch (error) {
       // What a ledger tells control of an account that is in use there may come at the same time as a call.
       if (!(error instanceof Fault) || world.elapsedMs() - startedMs > noticeMs + ROUNDS_MS) throw error
       step.sent.clear()
     }
-    const { leases } = await one<Still>(source, STILL_HELD, [account])
+    const { leases } = await steps.one<Still>(source, steps.STILL_HELD, [account])
     const waitedMs = world.elapsedMs() - startedMs
     const isQuick = world.elapsedMs() - roundMs <= ROUND_MS && step.sent.size > 0
     if ((isQuick && leases === 0 && waitedMs >= noticeMs) || waitedMs >= noticeMs + ROUNDS_MS) return last
@@ -245,20 +189,20 @@ async function approach(step: Step, from: Moment): Promise<Moment> {
 
 async function copyRound(
   { options, ends, versions, settled, rest, sent, fenced }: Step,
-  stretch: { readonly from: Moment; readonly to: string },
+  stretch: { readonly from: copy.Moment; readonly to: string },
   since: Date,
 ): Promise<void> {
   await fenced(async (tx) => {
     const to = { ...ends, target: tx }
-    await copyRecent(to, versions, { ...stretch, settled })
-    await copyChanging(to, versions, { rest, since, sent })
-    const row = await one<AccountText>(options.source, ACCOUNT, [options.account])
-    await tx.query(PUT_ACCOUNT, [row.account, row.posted])
+    await copy.copyRecent(to, versions, { ...stretch, settled })
+    await copy.copyChanging(to, versions, { rest, since, sent })
+    const row = await steps.one<AccountText>(options.source, steps.ACCOUNT, [options.account])
+    await tx.query(steps.PUT_ACCOUNT, [row.account, row.posted])
   })
 }
 
 /** Until the target has opened the account: answers for how many milliseconds it was closed. */
-async function close(step: Step, compared: Moment): Promise<number> {
+async function close(step: Step, compared: copy.Moment): Promise<number> {
   const { options, move, ends, versions, over, settled, sent, fenced } = step
   const { account, source, world, say } = options
   const parts = { drained: 0, copied: 0, compared: 0, opened: 0 }
@@ -280,9 +224,13 @@ async function close(step: Step, compared: Moment): Promise<number> {
       // Sums may have been folded meanwhile, or something is there that nobody expected: the next try copies them all.
       if (!isFirst) {
         sent.clear()
-        await copyAll(ends, versions, settled, fenced)
+        await copy.copyAll(ends, versions, settled, fenced)
       }
-      await copyRound(step, { from: { ...compared, moved: last.moved }, to: EVER_MOVED }, isFirst ? over : new Date(0))
+      await copyRound(
+        step,
+        { from: { ...compared, moved: last.moved }, to: copy.EVER_MOVED },
+        isFirst ? over : new Date(0),
+      )
       lap('copied')
       await keep()
       const difference = await leave(step, last.moved, compared.at)
@@ -291,7 +239,7 @@ async function close(step: Step, compared: Moment): Promise<number> {
       if (left <= 1) throw new MoveRefused(difference)
     }
   } catch (error) {
-    await source.query(THAW, [account, move, testAccountOf(account)]).catch(() => undefined)
+    await source.query(steps.THAW, [account, move, testAccountOf(account)]).catch(() => undefined)
     await announce(options, false).catch(() => undefined)
     throw error
   }
@@ -307,7 +255,7 @@ async function close(step: Step, compared: Moment): Promise<number> {
 /** An earlier try closed the source for good: only the target can open it. */
 async function finish(options: MoveOptions, left: MoveRow): Promise<Moved> {
   const { account, target } = options
-  const [there] = await target.query<MoveRow>(STATE, [account])
+  const [there] = await target.query<MoveRow>(steps.STATE, [account])
   if (there?.move_id !== left.move_id)
     throw new MoveRefused(`Account ${account} is not in ${options.from} any more: it has moved to ${left.other}.`)
   if (there.state === 'arriving') await open(options, left.move_id)
@@ -319,19 +267,19 @@ async function finish(options: MoveOptions, left: MoveRow): Promise<Moved> {
 /** From now on every process asks with each call where the account is, and leases nothing of it; or no longer. */
 async function announce({ account, source, within, world }: MoveOptions, isMoving: boolean): Promise<void> {
   await within?.control.transaction(async (tx) => {
-    await tx.query(PASS, [account, isMoving])
+    await tx.query(steps.PASS, [account, isMoving])
     await createChanges(within.control, world).bump(tx, 'homes')
   })
-  await source.query(UNLEASE, [account, testAccountOf(account), isMoving])
+  await source.query(steps.UNLEASE, [account, testAccountOf(account), isMoving])
 }
 
 /** What was refused while the account was closed. It may have moved on since it arrived. */
 async function copyLate(options: MoveOptions, move: string, began: Date): Promise<void> {
   const { account, source, target, from, within } = options
-  const ends: Ends = { account, source, target, from, isWithin: within !== undefined }
-  await copyListed(ends, new Map(), new Date(began.getTime() - MINUTE_MS), (write) =>
+  const ends: copy.Ends = { account, source, target, from, isWithin: within !== undefined }
+  await copy.copyListed(ends, new Map(), new Date(began.getTime() - MINUTE_MS), (write) =>
     target.transaction(async (tx) => {
-      const [there] = await tx.query<MoveRow>(LOCK_ARRIVAL, [account])
+      const [there] = await tx.query<MoveRow>(steps.LOCK_ARRIVAL, [account])
       if (there?.state === 'arrived' && there.move_id === move) await write(tx)
     }, PATIENT),
   )
@@ -340,23 +288,23 @@ async function copyLate(options: MoveOptions, move: string, began: Date): Promis
 /** What the source keeps of an account that is gone. Another gateway's source keeps its history. */
 async function clear(options: MoveOptions, move: string): Promise<void> {
   const { account, source, world, within, waitMs, say } = options
-  await pruneAll(source, REMOVE_CONTENT, [account])
-  if (!within) return void (await source.query(REMOVE_SIGN_INS, [account]))
+  await pruneAll(source, copy.REMOVE_CONTENT, [account])
+  if (!within) return void (await source.query(copy.REMOVE_SIGN_INS, [account]))
   await sumUsage(source)
   const startedMs = world.elapsedMs()
-  while ((await source.query(UNSENT, [account])).length > 0) {
+  while ((await source.query(steps.UNSENT, [account])).length > 0) {
     if (world.elapsedMs() - startedMs > waitMs)
       return say('Exports have not sent all of its calls yet. Until this is repeated, its history is in both ledgers.')
     await sleep(world, LOOK_EVERY_MS)
   }
   await source.transaction(async (tx) => {
-    await tx.query(LOCK, [account])
-    const [there] = await tx.query<MoveRow>(STATE, [account])
+    await tx.query(steps.LOCK, [account])
+    const [there] = await tx.query<MoveRow>(steps.STATE, [account])
     if (there?.state !== 'gone' || there.move_id !== move) return
-    await removeRows(tx, account, true)
-    await tx.query(EMPTY_SHELL, [account])
-    await tx.query(PRUNE_ACCOUNT, [account])
-    await tx.query(ENDED, [account, testAccountOf(account)])
+    await copy.removeRows(tx, account, true)
+    await tx.query(steps.EMPTY_SHELL, [account])
+    await tx.query(steps.PRUNE_ACCOUNT, [account])
+    await tx.query(steps.ENDED, [account, testAccountOf(account)])
   }, PATIENT)
 }
 
@@ -364,7 +312,7 @@ async function clear(options: MoveOptions, move: string): Promise<void> {
 export async function cancelMove(options: MoveOptions): Promise<void> {
   const { account, source, target } = options
   await checkSchemas(options)
-  const [left] = await source.query<MoveRow>(STATE, [account])
+  const [left] = await source.query<MoveRow>(steps.STATE, [account])
   if (left?.state !== 'leaving')
     throw new MoveRefused(
       left?.state === 'gone'
@@ -373,28 +321,28 @@ export async function cancelMove(options: MoveOptions): Promise<void> {
     )
   // From here on whoever still moves it finds that the move is no longer its own.
   const cancelled = newId(options.world)
-  const [row] = await source.query(CANCEL, [account, cancelled, left.move_id, testAccountOf(account)])
+  const [row] = await source.query(steps.CANCEL, [account, cancelled, left.move_id, testAccountOf(account)])
   if (!row) throw new MoveRefused(`Another move of account ${account} began just now.`)
   await announce(options, false)
   await source.transaction(async (on) => {
     // Until this ends no other move begins, so that what arrives is of one that has ended, or is of an earlier one.
-    if (!(await on.query(LOCK_LEAVING, [account, cancelled]))[0]) throw overtaken(account)
+    if (!(await on.query(steps.LOCK_LEAVING, [account, cancelled]))[0]) throw overtaken(account)
     await target.transaction(async (tx) => {
-      const [there] = await tx.query<MoveRow>(LOCK_ARRIVAL, [account])
+      const [there] = await tx.query<MoveRow>(steps.LOCK_ARRIVAL, [account])
       if (there?.state !== 'arriving') return
-      await removeRows(tx, account, options.within !== undefined)
-      await tx.query(REMOVE_ARRIVAL, [account])
-      await tx.query(EMPTY_SHELL, [account])
-      await tx.query(PRUNE_ACCOUNT, [account])
+      await copy.removeRows(tx, account, options.within !== undefined)
+      await tx.query(steps.REMOVE_ARRIVAL, [account])
+      await tx.query(steps.EMPTY_SHELL, [account])
+      await tx.query(steps.PRUNE_ACCOUNT, [account])
     }, PATIENT)
-    await on.query(PRUNE_LEAVING, [account, cancelled])
+    await on.query(steps.PRUNE_LEAVING, [account, cancelled])
   }, PATIENT)
 }
 
 async function checkSchemas({ source, target, from, to }: MoveOptions): Promise<void> {
   const numberOf = async (end: Queryable) => {
-    const [made] = await end.query<{ is: boolean }>(IS_MADE)
-    return made?.is ? ((await end.query<{ number: number }>(SCHEMA))[0]?.number ?? 0) : 0
+    const [made] = await end.query<{ is: boolean }>(steps.IS_MADE)
+    return made?.is ? ((await end.query<{ number: number }>(steps.SCHEMA))[0]?.number ?? 0) : 0
   }
   const [here, there] = await Promise.all([source, target].map(numberOf))
   if (there === 0) throw new MoveRefused(`${to} has no tables of Tollgate yet: start a gateway on it once.`)
@@ -403,7 +351,7 @@ async function checkSchemas({ source, target, from, to }: MoveOptions): Promise<
 }
 
 async function refuseJobs(source: Queryable, account: string): Promise<void> {
-  const jobs = await source.query<{ id: string }>(OPEN_JOBS, [account])
+  const jobs = await source.query<{ id: string }>(steps.OPEN_JOBS, [account])
   if (jobs.length > 0)
     throw new MoveRefused(
       `Account ${account} has jobs under way (${jobs.map(({ id }) => id).join(', ')}). Wait until they have ended, or cancel them, and move it then.`,
@@ -415,29 +363,29 @@ async function refuseJobs(source: Queryable, account: string): Promise<void> {
  */
 async function arrive(options: MoveOptions, move: string): Promise<void> {
   const { account, source, target, from, to, within } = options
-  const row = await one<AccountText>(source, ACCOUNT, [account])
+  const row = await steps.one<AccountText>(source, steps.ACCOUNT, [account])
   await target.transaction(async (tx) => {
-    const [there] = await tx.query<MoveRow>(LOCK_ARRIVAL, [account])
+    const [there] = await tx.query<MoveRow>(steps.LOCK_ARRIVAL, [account])
     if (there?.move_id === move) throw new MoveRefused(`${from} and ${to} are the same database.`)
     const isShell = within !== undefined && (there?.ledger ?? null) !== null
     if (there && there.state !== 'arriving' && there.state !== 'gone' && !isShell)
       throw new MoveRefused(`${to} has an account ${account} already, which is open.`)
     // It was here before: what it has now comes from where it was meanwhile.
     if (within ? there?.state !== 'arriving' : there?.state === 'gone')
-      await removeRows(tx, account, within !== undefined)
-    await tx.query(PUT_ACCOUNT, [row.account, 0n])
-    await tx.query(PUT_ARRIVAL, [account, move, from])
+      await copy.removeRows(tx, account, within !== undefined)
+    await tx.query(steps.PUT_ACCOUNT, [row.account, 0n])
+    await tx.query(steps.PUT_ARRIVAL, [account, move, from])
   }, PATIENT)
 }
 
 /** Whoever is slower than another mover of the same account writes nothing more. */
 async function mustArrive(tx: Queryable, account: string, move: string): Promise<void> {
-  const [there] = await tx.query<MoveRow>(LOCK_ARRIVAL, [account])
+  const [there] = await tx.query<MoveRow>(steps.LOCK_ARRIVAL, [account])
   if (there?.state !== 'arriving' || there.move_id !== move) throw overtaken(account)
 }
 
 function overtaken(account: string): MoveRefused {
-  return new MoveRefused(`Another move of account ${account} has begun: this one has ended.`)
+  return new MoveRefused(`Another move of account ${account} has begun: this steps.one has ended.`)
 }
 
 /** Closes the account, and keeps it closed for as long as it is called again and again. */
@@ -446,7 +394,7 @@ function keeper({ account, source, world }: MoveOptions, move: string) {
   return async () => {
     if (world.elapsedMs() - frozenMs < FREEZE_EVERY_MS) return
     frozenMs = world.elapsedMs()
-    const [row] = await source.query(FREEZE, [account, move, FROZEN_SECONDS, testAccountOf(account)])
+    const [row] = await source.query(steps.FREEZE, [account, move, FROZEN_SECONDS, testAccountOf(account)])
     if (!row) throw overtaken(account)
   }
 }
@@ -456,7 +404,7 @@ async function drain({ account, source, world, waitMs }: MoveOptions, keep: () =
   const startedMs = world.elapsedMs()
   for (;;) {
     await keep()
-    const open = await one<Still>(source, STILL_HELD, [account])
+    const open = await steps.one<Still>(source, steps.STILL_HELD, [account])
     if (open.holds + open.leases === 0) break
     if (world.elapsedMs() - startedMs > waitMs)
       throw new MoveRefused(
@@ -474,14 +422,14 @@ async function drain({ account, source, world, waitMs }: MoveOptions, keep: () =
 async function leave({ options, move, rest, over, settled }: Step, from: string, purses: Date) {
   const { account, source, target, world, to, within } = options
   const tally = async (tx: Queryable): Promise<Tallies> => {
-    const tallies = await tallyRest(tx, account, { rest, over, from, purses, settled })
-    return within ? tallies : { ...tallies, membership: await tallyMembers(tx, account) }
+    const tallies = await copy.tallyRest(tx, account, { rest, over, from, purses, settled })
+    return within ? tallies : { ...tallies, membership: await copy.tallyMembers(tx, account) }
   }
   return source.transaction(async (tx) => {
-    const [row] = await tx.query<{ posted: bigint; busy: boolean }>(LOCK, [account])
-    const [leaving] = await tx.query<{ busy: boolean }>(LOCK_LEAVING, [account, move])
+    const [row] = await tx.query<{ posted: bigint; busy: boolean }>(steps.LOCK, [account])
+    const [leaving] = await tx.query<{ busy: boolean }>(steps.LOCK_LEAVING, [account, move])
     if (!row || !leaving) throw overtaken(account)
-    const still = await one<Still>(tx, STILL_HELD, [account])
+    const still = await steps.one<Still>(tx, steps.STILL_HELD, [account])
     if (row.busy || leaving.busy || still.holds + still.leases > 0)
       return `Account ${account} has calls under way again.`
     const [here, there] = await Promise.all([tally(tx), target.transaction(tally, PATIENT)])
@@ -490,9 +438,9 @@ async function leave({ options, move, rest, over, settled }: Step, from: string,
     // What is left here must be spent by nobody: it is taken back, so that these ledger add up as well.
     const takeback = newId(world)
     const taking = [takeback, account, row.posted, `moved to ${to}`, BY.actor]
-    const [taken] = row.posted > 0n ? await tx.query<{ moved: bigint }>(TAKE_BACK, taking) : []
-    await tx.query(CLOSE, [account, testAccountOf(account)])
-    await tx.query(GONE, [account, move, to])
+    const [taken] = row.posted > 0n ? await tx.query<{ moved: bigint }>(steps.TAKE_BACK, taking) : []
+    await tx.query(steps.CLOSE, [account, testAccountOf(account)])
+    await tx.query(steps.GONE, [account, move, to])
     const detail = { to, amount: formatCredits(taken?.moved ?? 0n), takeback }
     await createAudit({ database: source, world }).write(tx, BY, { action: 'account.move', object: account, detail })
     return undefined
@@ -517,7 +465,7 @@ async function open(options: MoveOptions, move: string): Promise<void> {
   await target.transaction(async (tx) => {
     await mustArrive(tx, account, move)
     await flip(options, tx)
-    await tx.query(OPEN, [account, testAccountOf(account)])
+    await tx.query(steps.OPEN, [account, testAccountOf(account)])
     await putSetting(tx, CALLS_ARRIVED, newId(world))
     // Its keys are looked for anew where somebody asked for them too early.
     await createChanges(target, world).bump(tx, 'keys')
@@ -534,8 +482,8 @@ async function flip({ account, world, within }: MoveOptions, tx: Queryable): Pro
   if (!within) return
   const { control, ledger } = within
   const run = async (on: Queryable) => {
-    await on.query(FLIP, [account, ledger])
-    await on.query(CROSSINGS_FOLLOW, [account, ledger])
+    await on.query(steps.FLIP, [account, ledger])
+    await on.query(steps.CROSSINGS_FOLLOW, [account, ledger])
     await createChanges(control, world).bump(on, 'homes')
   }
   await (ledger === null ? run(tx) : control.transaction(run))
@@ -544,11 +492,11 @@ async function flip({ account, world, within }: MoveOptions, tx: Queryable): Pro
 async function count({ account, target, to, within }: MoveOptions): Promise<Omit<Moved, 'closedMs'>> {
   return target.transaction(async (tx) => {
     const tallies = {
-      ...(await tallyHistory(tx, account, EVERYTHING)),
-      ...(await tallyChanging(tx, account, within !== undefined)),
+      ...(await copy.tallyHistory(tx, account, EVERYTHING)),
+      ...(await copy.tallyChanging(tx, account, within !== undefined)),
     }
     const rows = Object.fromEntries(Object.entries(tallies).map(([table, tally]) => [table, tally.rows]))
-    return { account, to, rows, balance: formatCredits(await balanceOf(tx, account)) }
+    return { account, to, rows, balance: formatCredits(await copy.balanceOf(tx, account)) }
   }, PATIENT)
 }
 
@@ -558,8 +506,8 @@ interface MoveRow {
   readonly other: string
   readonly ledger?: string | null
 }
-type Tallies = Readonly<Record<string, Tally>>
-const EVERYTHING: Moment = { moved: EVER_MOVED, at: new Date(0) }
+type Tallies = Readonly<Record<string, copy.Tally>>
+const EVERYTHING: copy.Moment = { moved: copy.EVER_MOVED, at: new Date(0) }
 interface Still {
   readonly holds: number
   readonly leases: number

@@ -10,20 +10,7 @@ import type { PurseEvents } from './events.ts'
 import { type PurseLists, priceListInput } from './prices.ts'
 import type { Purses } from './purses.ts'
 import type { PurseSessions } from './sessions.ts'
-import {
-  eventsView,
-  movementPage,
-  newSessionView,
-  PURSE_STATUSES,
-  pricesView,
-  purseMargins,
-  purseMovement,
-  pursePage,
-  purseStatement,
-  purseView,
-  sessionPage,
-  sessionView,
-} from './views.ts'
+import * as views from './views.ts'
 
 interface PurseResourceDeps {
   readonly purses: Purses
@@ -98,21 +85,21 @@ function resourcesOfPurses({ purses }: PurseResourceDeps): Resource[] {
       query: z.strictObject({
         ...paging,
         search: text(100).optional().describe('A part of the id or the name'),
-        status: z.enum(PURSE_STATUSES).optional().describe('Only these: open, frozen or closed'),
+        status: z.enum(views.PURSE_STATUSES).optional().describe('Only these: open, frozen or closed'),
       }),
-      answer: pursePage,
+      answer: views.pursePage,
       run: ({ params, query }) => purses.list(params.id, query),
-      csv: ({ params, query }) => lines(purseView, (at) => purses.list(params.id, { ...query, ...at })),
+      csv: ({ params, query }) => lines(views.purseView, (at) => purses.list(params.id, { ...query, ...at })),
     }),
     resource('POST /accounts/{id}/purses', 'budgets:write', {
       title: 'Create a purse for a customer',
       body: creation,
-      answer: purseView,
+      answer: views.purseView,
       run: ({ params, body, by }) => purses.create(params.id, body, by),
     }),
     resource('GET /accounts/{id}/purses/{purse}', 'budgets:read', {
       title: 'Show a purse',
-      answer: purseView,
+      answer: views.purseView,
       run: ({ params }) => purses.find(params.id, params.purse),
     }),
     resource('PATCH /accounts/{id}/purses/{purse}', 'budgets:write', {
@@ -121,12 +108,12 @@ function resourcesOfPurses({ purses }: PurseResourceDeps): Resource[] {
         name: name.optional(),
         low: low.optional(),
         status: z
-          .enum(PURSE_STATUSES)
+          .enum(views.PURSE_STATUSES)
           .optional()
           .describe('Calls of one that is frozen are rejected; one that is closed gives back what it has, for good'),
         note,
       }),
-      answer: purseView,
+      answer: views.purseView,
       run: ({ params, body, by }) => purses.change(params.id, params.purse, body, by),
     }),
   ]
@@ -146,7 +133,7 @@ function resourcesOfMoving({ purses }: PurseResourceDeps): Resource[] {
         reference: text(100).optional().describe('Your own name of this grant: the same name is granted once'),
         note,
       }),
-      answer: purseView,
+      answer: views.purseView,
       run: ({ params, body, by, idempotencyKey }) => {
         const { credits, kind, reference = idempotencyKey, note: why = null } = body
         return purses.grant(params.id, params.purse, { amount: credits, kind, reference, note: why }, by)
@@ -155,15 +142,15 @@ function resourcesOfMoving({ purses }: PurseResourceDeps): Resource[] {
     resource('GET /accounts/{id}/purses/{purse}/movements', 'budgets:read', {
       title: 'List the calls, grants and changes of a purse',
       query: z.strictObject(paging),
-      answer: movementPage,
+      answer: views.movementPage,
       run: ({ params, query }) => purses.movements(params.id, params.purse, query),
       csv: ({ params, query }) =>
-        lines(purseMovement, (at) => purses.movements(params.id, params.purse, { ...query, ...at })),
+        lines(views.purseMovement, (at) => purses.movements(params.id, params.purse, { ...query, ...at })),
     }),
     resource('GET /accounts/{id}/purses/{purse}/statement', 'budgets:read', {
       title: 'Show the statement of a purse',
       query: z.strictObject({ month: text(7).optional().describe('Such as 2026-11; this month by default') }),
-      answer: purseStatement,
+      answer: views.purseStatement,
       run: ({ params, query }) => purses.statement(params.id, params.purse, query.month),
     }),
   ]
@@ -174,7 +161,7 @@ function resourcesOfSessions({ purses, sessions }: PurseResourceDeps): Resource[
     resource('GET /accounts/{id}/purses/{purse}/sessions', 'budgets:read', {
       title: 'List the session tokens of a purse',
       query: z.strictObject(paging),
-      answer: sessionPage,
+      answer: views.sessionPage,
       async run({ params, query }) {
         await purses.find(params.id, params.purse)
         return sessions.list(params.id, params.purse, query)
@@ -183,7 +170,7 @@ function resourcesOfSessions({ purses, sessions }: PurseResourceDeps): Resource[
     resource('POST /accounts/{id}/purses/{purse}/sessions', 'budgets:write', {
       title: 'Create a session token for a customer’s app or page',
       body: session,
-      answer: newSessionView,
+      answer: views.newSessionView,
       async run({ params, body }) {
         const { status } = await purses.find(params.id, params.purse)
         if (status !== 'open') throw new Fault('conflict', { message: `This purse is ${status}.` })
@@ -192,7 +179,7 @@ function resourcesOfSessions({ purses, sessions }: PurseResourceDeps): Resource[
     }),
     resource('DELETE /accounts/{id}/purses/{purse}/sessions/{session}', 'budgets:write', {
       title: 'Revoke a session token',
-      answer: sessionView,
+      answer: views.sessionView,
       run: ({ params, by }) => sessions.revoke(params.id, params.purse, params.session, by),
     }),
   ]
@@ -202,24 +189,24 @@ function resourcesOfSelling({ purses, lists, events }: PurseResourceDeps): Resou
   return [
     resource('GET /accounts/{id}/purse-prices', 'budgets:read', {
       title: 'Show what customers of an account pay',
-      answer: pricesView,
+      answer: views.pricesView,
       run: ({ params }) => lists.view(params.id),
     }),
     resource('PUT /accounts/{id}/purse-prices', 'budgets:write', {
       title: 'Set what customers of an account pay',
       body: priceListInput,
-      answer: pricesView,
+      answer: views.pricesView,
       run: ({ params, body, by }) => lists.set(params.id, body, by),
     }),
     resource('GET /accounts/{id}/purse-margins', 'budgets:read', {
       title: 'Show what purses paid and what their calls cost',
       query: z.strictObject(range),
-      answer: purseMargins,
+      answer: views.purseMargins,
       run: ({ params, query }) => purses.margins(params.id, { fromMs: query.from, toMs: query.to }),
     }),
     resource('GET /accounts/{id}/purse-events', 'budgets:read', {
       title: 'Show where an account is told of its purses',
-      answer: eventsView,
+      answer: views.eventsView,
       run: ({ params }) => events.get(params.id),
     }),
     resource('PUT /accounts/{id}/purse-events', 'budgets:write', {
@@ -228,7 +215,7 @@ function resourcesOfSelling({ purses, lists, events }: PurseResourceDeps): Resou
         url: url.nullable().meta({ description: 'Gets signed webhooks', none: 'none' }),
         settled: z.boolean().default(false).describe('Also of every call that was settled'),
       }),
-      answer: eventsView,
+      answer: views.eventsView,
       run: ({ params, body, by }) => events.set(params.id, body, by),
     }),
   ]

@@ -17,28 +17,13 @@ import {
 import { reconciliationPage, reconciliationView } from '../billing/payments/views.ts'
 import type { Codes } from './codes.ts'
 import type { Selling } from './open.ts'
-import {
-  accountPlanView,
-  checkoutView,
-  chosenPlanView,
-  codeBatchPage,
-  codeBatchView,
-  newCodeBatch,
-  PAYMENT_STATES,
-  paymentPage,
-  paymentSettingsInput,
-  paymentSettingsView,
-  paymentView,
-  planOffers,
-  redeemedView,
-  salesView,
-} from './views.ts'
+import * as views from './views.ts'
 
 const money = text(20).meta({ value: 'amount' })
 const state = z
-  .enum(PAYMENT_STATES)
+  .enum(views.PAYMENT_STATES)
   .optional()
-  .describe(`One of ${PAYMENT_STATES.join(', ')}`)
+  .describe(`One of ${views.PAYMENT_STATES.join(', ')}`)
 
 const account = id.optional().meta({ description: 'Of one account', value: 'account', refersTo: 'account' })
 const part = money.optional().describe('A part, such as 5.00; without it, all that is left')
@@ -60,30 +45,30 @@ function accountPayments(sales: Selling, publicUrl: () => string): Resource[] {
   return [
     resource('GET /accounts/{id}/sales', 'purchases:read', {
       title: 'Show what an account can buy',
-      answer: salesView,
+      answer: views.salesView,
       run: ({ params }) => sales.offers(params.id),
     }),
     resource('POST /accounts/{id}/purchases', 'purchases:write', {
       title: 'Buy credits or a plan',
       body: z.strictObject({ pack: text(40).optional(), amount: money.optional(), saveCard: z.boolean().optional() }),
-      answer: checkoutView,
+      answer: views.checkoutView,
       run: ({ params, body, actor }) =>
         payments.buy(params.id, { ...body, returnUrl: page(params.id, 'buy') }, buyerOf(actor)),
     }),
     resource('GET /accounts/{id}/payments', 'purchases:read', {
       title: 'List the payments of an account',
       query: z.strictObject({ ...paging, state }),
-      answer: paymentPage,
+      answer: views.paymentPage,
       run: ({ params, query }) => payments.list({ ...query, account: params.id }),
     }),
     resource('POST /accounts/{id}/payments/{payment}/check', 'purchases:read', {
       title: 'Check a payment with its provider',
-      answer: paymentView,
+      answer: views.paymentView,
       run: ({ params }) => payments.check(params.id, params.payment),
     }),
     resource('POST /accounts/{id}/card', 'purchases:write', {
       title: 'Save a card',
-      answer: checkoutView,
+      answer: views.checkoutView,
       async run({ params, actor }) {
         const at = await remote()
         const { id: customer } = await payments.customer(params.id, buyerOf(actor).email)
@@ -92,7 +77,7 @@ function accountPayments(sales: Selling, publicUrl: () => string): Resource[] {
     }),
     resource('POST /accounts/{id}/portal', 'purchases:write', {
       title: 'Open the payment provider’s portal',
-      answer: checkoutView,
+      answer: views.checkoutView,
       async run({ params, actor }) {
         const at = await remote()
         const { id: customer } = await payments.customer(params.id, buyerOf(actor).email)
@@ -102,7 +87,7 @@ function accountPayments(sales: Selling, publicUrl: () => string): Resource[] {
     resource('PUT /accounts/{id}/top-up', 'purchases:write', {
       title: 'Set automatic top-up',
       body: z.strictObject({ below: amount, amount: money, ceiling: money }),
-      answer: salesView,
+      answer: views.salesView,
       async run({ params, body, by }) {
         await topUps.change(params.id, body, by)
         return sales.offers(params.id)
@@ -110,7 +95,7 @@ function accountPayments(sales: Selling, publicUrl: () => string): Resource[] {
     }),
     resource('DELETE /accounts/{id}/top-up', 'purchases:write', {
       title: 'Turn automatic top-up off',
-      answer: salesView,
+      answer: views.salesView,
       async run({ params, by }) {
         await topUps.change(params.id, null, by)
         return sales.offers(params.id)
@@ -124,24 +109,24 @@ function operatorPayments({ payments, reconciliations }: Selling, publicUrl: () 
     resource('GET /payments', 'payments:read', {
       title: 'List all payments',
       query: z.strictObject({ ...paging, state, account }),
-      answer: paymentPage,
+      answer: views.paymentPage,
       run: ({ query }) => payments.list(query),
     }),
     resource('GET /payments/{payment}', 'payments:read', {
       title: 'Show a payment',
-      answer: paymentView,
+      answer: views.paymentView,
       run: ({ params }) => payments.get(params.payment),
     }),
     resource('POST /payments/{payment}/refund', 'payments:write', {
       title: 'Refund a payment',
       body: z.strictObject({ amount: part }),
-      answer: paymentView,
+      answer: views.paymentView,
       run: ({ params, body, by }) => payments.refund(params.payment, body.amount, by),
     }),
     resource('POST /payments/{payment}/accept', 'payments:write', {
       title: 'Accept a quarantined payment',
       body: z.strictObject({ account: id, credits: amount.refine((value) => value > 0n, 'must be above 0') }),
-      answer: paymentView,
+      answer: views.paymentView,
       run({ params, body, actor, by }) {
         requireCredits(actor)
         return payments.accept(params.payment, body, by)
@@ -149,7 +134,7 @@ function operatorPayments({ payments, reconciliations }: Selling, publicUrl: () 
     }),
     resource('POST /payments/{payment}/dismiss', 'payments:write', {
       title: 'Dismiss a quarantined payment',
-      answer: paymentView,
+      answer: views.paymentView,
       run: ({ params, by }) => payments.dismiss(params.payment, by),
     }),
     resource('GET /reconciliations', 'payments:read', {
@@ -166,13 +151,13 @@ function operatorPayments({ payments, reconciliations }: Selling, publicUrl: () 
     }),
     resource('GET /payment-settings', 'payment-settings:read', {
       title: 'Show the payment settings',
-      answer: paymentSettingsView,
+      answer: views.paymentSettingsView,
       run: () => payments.settings.view(publicUrl()),
     }),
     resource('PATCH /payment-settings', 'payment-settings:write', {
       title: 'Change the payment settings',
-      body: paymentSettingsInput,
-      answer: paymentSettingsView,
+      body: views.paymentSettingsInput,
+      answer: views.paymentSettingsView,
       async run({ body, actor, by }) {
         // Whoever has the secrets can say that something was paid.
         requireCredits(actor)
@@ -220,7 +205,7 @@ export function planResources({ sales: { plans }, codes, publicUrl }: PlanDeps):
   return [
     resource('GET /accounts/{id}/plan', 'plan:read', {
       title: 'Show the plan of an account',
-      answer: accountPlanView,
+      answer: views.accountPlanView,
       run: ({ params }) => plans.view(params.id),
     }),
     resource('PUT /accounts/{id}/plan', 'plan:write', {
@@ -230,7 +215,7 @@ export function planResources({ sales: { plans }, codes, publicUrl }: PlanDeps):
         plan: text(40).nullable(),
         checkout: z.boolean().optional().describe('Does not charge the saved card; prints the page to pay at instead'),
       }),
-      answer: chosenPlanView,
+      answer: views.chosenPlanView,
       run({ params, body, by, actor }) {
         const returnUrl = `${publicUrl()}/console/a/${params.id}/billing`
         return plans.choose(params.id, body, { by, buyer: buyerOf(actor), returnUrl })
@@ -239,18 +224,18 @@ export function planResources({ sales: { plans }, codes, publicUrl }: PlanDeps):
     resource('POST /accounts/{id}/codes', 'plan:write', {
       title: 'Redeem a code',
       body: z.strictObject({ code: text(100) }),
-      answer: redeemedView,
+      answer: views.redeemedView,
       run: ({ params, body, by }) => codes.redeem(params.id, body.code, by),
     }),
     resource('GET /plans', 'plans:read', {
       title: 'List plans and packs',
-      answer: planOffers,
+      answer: views.planOffers,
       run: async () => ({ plans: await plans.list() }),
     }),
     resource('GET /code-batches', 'plans:read', {
       title: 'List batches of codes',
       query: z.strictObject(paging),
-      answer: codeBatchPage,
+      answer: views.codeBatchPage,
       run: ({ query }) => codes.list(query),
     }),
     resource('POST /code-batches', 'plans:write', {
@@ -261,7 +246,7 @@ export function planResources({ sales: { plans }, codes, publicUrl }: PlanDeps):
         credits: amount.refine((value) => value > 0n, 'must be above 0'),
         ...codeFields,
       }),
-      answer: newCodeBatch,
+      answer: views.newCodeBatch,
       run({ body: { endsAt, ...body }, actor, by }) {
         requireCredits(actor)
         return codes.create({ ...body, endsAtMs: endsAt }, by)
@@ -269,7 +254,7 @@ export function planResources({ sales: { plans }, codes, publicUrl }: PlanDeps):
     }),
     resource('POST /code-batches/{batch}/end', 'plans:write', {
       title: 'End a batch of codes',
-      answer: codeBatchView,
+      answer: views.codeBatchView,
       run: ({ params, by }) => codes.end(params.batch, by),
     }),
   ]
