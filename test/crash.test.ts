@@ -150,6 +150,5 @@ test('a gateway that is asked to stop during 200 streams finishes them, settles 
   assert.equal(await stopping, 0)
   gateway = await startProcess({ env: env() })
   t.diagnostic(`ready after an orderly stop in ${Math.round(gateway.readyMs)} ms`)
-  const books = await withStore((database) => checkBooks(database, acknowledged))
-  assert.equal(books.holds, 0)
+  assert.equal((await withStore((database) => checkBooks(database, acknowledged))).holds, 0)
 })

@@ -65,6 +65,5 @@ for (const name of Object.keys(GONE))
       assert.doesNotMatch(said, /secret-project|old-model|deployment|publisher/i)
     }
     await g.settled()
-    const { held } = await g.balance(id)
-    assert.equal(held, 0n)
+    assert.equal((await g.balance(id)).held, 0n)
   })

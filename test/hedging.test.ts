@@ -195,8 +195,7 @@ test('a stream that is converted to another format is hedged too, and comes whol
   const { id, key } = await g.account()
   north.script = { tokenAfter: new Promise(() => {}) }
   const answer = await g.call('/v1/messages', key, { model: 'hedged', ...BODY })
-  const text = await answer.text()
-  assert.match(text, /message_start[\s\S]*from south[\s\S]*message_stop/)
+  assert.match(await answer.text(), /message_start[\s\S]*from south[\s\S]*message_stop/)
   assert.deepEqual(pluck(await g.calls(id), 'charged'), [ONE])
 })
 

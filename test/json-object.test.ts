@@ -32,8 +32,7 @@ test('json_object reaches a Messages vendor as an instruction, beside those of t
   assert.match(system(), /one JSON object and nothing else/)
   assert.equal(typeof JSON.parse(response.output_text), 'object')
   const body = { contents: [{ parts: [{ text: PROMPT }] }], generationConfig: { responseMimeType: 'application/json' } }
-  const gemini = await g.call(`/gemini/v1beta/models/${MODEL}:generateContent`, key, body)
-  assert.equal(gemini.status, 200)
+  assert.equal((await g.call(`/gemini/v1beta/models/${MODEL}:generateContent`, key, body)).status, 200)
   assert.match(system(), /one JSON object and nothing else/)
   await client.chat.completions.create({ model: MODEL, messages: [{ role: 'user', content: PROMPT }] })
   assert.equal(system(), undefined)

@@ -136,8 +136,7 @@ test('an account has at most 64 names of tags, however many values', async () =>
   assert.equal(refused.status, 400)
   assert.match(await refused.text(), /64 names of labels/)
   assert.equal((await tagged(key, 't63=another')).status, 200)
-  const data = await g.ask<{ names: string[] }>('GET', `/accounts/${id}/labels`)
-  assert.equal(data.names.length, 64)
+  assert.equal((await g.ask<{ names: string[] }>('GET', `/accounts/${id}/labels`)).names.length, 64)
   assert.equal((await g.balance(id)).held, 0n)
 })
 

@@ -110,8 +110,7 @@ test('strangers, free endpoints and calls that reached a vendor are no refusals'
     400,
   )
   assert.equal((await read(g.call(CHAT, key, { ...good, model: 'none' }))).status, 404)
-  const rows = await refusals(id, 1)
-  assert.deepEqual(pluck(rows, 'fault'), ['model_unknown'])
+  assert.deepEqual(pluck(await refusals(id, 1), 'fault'), ['model_unknown'])
 })
 
 test('a flood of refusals from one key is counted in a bounded number of rows, and others are served', async () => {
@@ -197,8 +196,7 @@ test('a flood without credits costs the database little, is counted, and ends wi
     await until(() => sent, above(FLOOD / 4))
     for (const giver of [one, two]) {
       const path = `/admin/v1/accounts/${id}/credits`
-      const given = await read(giver.call(path, OPERATOR_TOKEN, { amount: credits }))
-      assert.equal(given.status, 200)
+      assert.equal((await read(giver.call(path, OPERATOR_TOKEN, { amount: credits }))).status, 200)
       const served = await one.call(CHAT, key, small)
       assert.equal(served.status, 200, await served.text())
     }

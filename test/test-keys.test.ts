@@ -22,8 +22,7 @@ const g = testGateway(() => ({
   },
 }))
 after(async () => {
-  const { problems } = await verified(g)
-  assert.deepEqual(problems, [], 'the ledger adds up')
+  assert.deepEqual((await verified(g)).problems, [], 'the ledger adds up')
 })
 
 async function testKey(account: string, input: object = {}): Promise<NewKey> {
@@ -141,8 +140,7 @@ test('test calls use up none of the system’s limits', async () => {
   try {
     for (let i = 0; i < 3; i++) await sdk(made.key).chat.completions.create(hello)
     await g.settled()
-    const { problems } = await verified(g)
-    assert.deepEqual(problems, [])
+    assert.deepEqual((await verified(g)).problems, [])
   } finally {
     await g.gateway.accounts.changeSystemLimits({ requestsPerMinute: null, spendPerDay: null }, BY)
   }

@@ -62,8 +62,7 @@ async function upgrade(rows: number, opened: AsyncDisposableStack): Promise<Upgr
   // The first call of a process loads what serves it, with or without an upgrade: a balancer sends calls to one that
   // has answered.
   const warm = async (one: GatewayProcess, key: string) => {
-    const { fault } = await callOnce(one.url, key)
-    assert.equal(fault, undefined)
+    assert.equal((await callOnce(one.url, key)).fault, undefined)
     return one
   }
   const first = await start()

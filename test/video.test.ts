@@ -280,8 +280,7 @@ test('a picture may be sent inline: the vendor gets all of it, and the job repea
   assert.equal(job.inputParams.first_frame, job.inputParams.image)
   const sent = on.sandbox.seen.calls.find((call) => call.method === 'POST' && call.bodyBytes > 400_000)
   assert.ok(sent)
-  const left = await on.sql('select 1 from job_body')
-  assert.equal(left.length, 0)
+  assert.equal((await on.sql('select 1 from job_body')).length, 0)
 })
 
 test('a quote says what a video will hold, and starts nothing', async () => {

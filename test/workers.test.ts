@@ -170,8 +170,7 @@ test('a worker that is killed is replaced while the port goes on answering, and 
   for (let i = 0; i < 20; i++) assert.equal((await call('a few words')).status, 200)
   await until(() => alive().length, WORKERS)
   assert.equal(logged('a worker died').length, 1)
-  const text = await counted(calls)
-  assert.match(text, /^tollgate_processes\{state="heard"\} 3$/m)
+  assert.match(await counted(calls), /^tollgate_processes\{state="heard"\} 3$/m)
 })
 
 test('SIGHUP replaces all workers under load without a failed request', LIMIT, async (t) => {
@@ -217,8 +216,7 @@ test('SIGHUP replaces all workers under load without a failed request', LIMIT, a
   await counted(calls)
   const store = await openStore(data.path)
   await noHolds(store, 60_000)
-  const books = await checkBooks(store, traffic.acknowledged())
-  assert.equal(books.settled, calls)
+  assert.equal((await checkBooks(store, traffic.acknowledged())).settled, calls)
   await store.close()
 })
 

@@ -190,8 +190,7 @@ test('what a killed process leased of a budget comes back, and what it spent sta
   // It was only asleep: what it spent after all is taken anew, and counts.
   assert.equal((await settle(dead, acc, open.id, 10n)).outcome, 'late')
   assert.deepEqual(await used(acc), [70])
-  const all = await reserve(living, acc, 930n, by('alice'))
-  assert.equal(all.outcome, 'held')
+  assert.equal((await reserve(living, acc, 930n, by('alice'))).outcome, 'held')
 })
 
 /** Of each budget: what it is for, what it counted, and what the ledger says that was used. */

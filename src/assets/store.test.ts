@@ -293,8 +293,7 @@ test('disk: directories are private, files are hashed, unfinished ones are invis
   const paths = await readdir(root, { recursive: true })
   assert.ok(!paths.some((path) => path.includes(name.slice(10, 42))), 'no path tells a name')
   for (const path of paths) {
-    const { mode } = await stat(join(root, path))
-    assert.equal(mode & 0o077, 0, `${path} is open to others`)
+    assert.equal((await stat(join(root, path))).mode & 0o077, 0, `${path} is open to others`)
   }
   const left = join(root, 'unfinished', 'left-by-a-crash')
   await writeFile(left, 'x')

@@ -141,8 +141,7 @@ test('a worker that slept while its order was on its way keeps the task for whoe
 
   await on.begin(id)
   await on.ended()
-  const row = await on.row(id)
-  assert.equal(row.status, 'COMPLETED')
+  assert.equal((await on.row(id)).status, 'COMPLETED')
   assert.equal(taken(id), 1)
   assert.deepEqual(await on.balance(account), { posted: GRANTED - PRICE, held: 0n })
 })

@@ -127,8 +127,7 @@ for (const [how, whenWritten] of [
     await ledger.posted()
     const before = await postedOf(acc)
     lose = true
-    const settled = await settle(ledger, acc, id, 5n)
-    assert.deepEqual([settled.paid, await postedOf(acc)], [5n, before - 5n])
+    assert.deepEqual([(await settle(ledger, acc, id, 5n)).paid, await postedOf(acc)], [5n, before - 5n])
     await late?.()
     assert.equal(await count('journal where id = $1', id), whenWritten === 'before' ? 0 : 1)
     await age(id)

@@ -170,8 +170,7 @@ test('a note waits for the lock of the chain only at the commit, so that it is i
       }),
     ),
   )
-  const rows = await database.query({ text: `select 1 from audit where actor = 'test'` })
-  assert.equal(rows.length, 2)
+  assert.equal((await database.query({ text: `select 1 from audit where actor = 'test'` })).length, 2)
   assert.deepEqual((await audit.verify()).problems, [])
   await assert.rejects(audit.write(database, BY, { action: 'vendor.test', object: 'x' }), /There is no transaction/)
 })

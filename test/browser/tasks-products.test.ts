@@ -80,8 +80,7 @@ test('a pasted document becomes a product: called with a key it answers and is c
   assert.equal(answer.headers.get('x-tollgate-charge'), '0.7')
   assert.deepEqual(heard, ['/search?q=harbor&limit=2 maps-secret-1'])
   const agent = await connect(home.url, key)
-  const { tools } = await agent.listTools()
-  assert.ok(tools.some(({ name }) => name === 'maps_search'))
+  assert.ok((await agent.listTools()).tools.some(({ name }) => name === 'maps_search'))
   await agent.close()
 
   await steps(page, goTo('Docs'), sight('heading', 'Search places', FIRST))
@@ -171,7 +170,6 @@ test('a tool of another server is sold, held back when its words change, compare
   await dialog.getByRole('button', { name: 'Agree and sell' }).click()
   await row.getByText('Listed', { exact: true }).waitFor()
   assert.match(String(await described()), /of tomorrow\. Costs 0\.5 credits/)
-  const called = await agent.callTool({ name: 'forecast', arguments: {} })
-  assert.match(JSON.stringify(called), /rain/)
+  assert.match(JSON.stringify(await agent.callTool({ name: 'forecast', arguments: {} })), /rain/)
   await agent.close()
 })

@@ -168,8 +168,7 @@ test('live calls say why they failed, and are found by account, key and reason; 
 
 test('a vendor shows its last day and which models fail; home shows the margin and the routes that lose', async () => {
   await home.settled()
-  const { rows } = await lose()
-  assert.equal(rows, 1)
+  assert.equal((await lose()).rows, 1)
   for (const counted of home.gateway.hourly) await counted.flush()
   await operator.go('/operator/vendors')
   await page.getByRole('link', { name: 'beta', exact: true }).click()

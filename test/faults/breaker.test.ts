@@ -104,8 +104,7 @@ test('a trace has a span for every attempt, also the failed ones, with the vendo
   const { key } = await g.account()
   const traceId = 'c0ffee'.padEnd(32, '0')
   const headers = { traceparent: `00-${traceId}-00000000000000aa-01` }
-  const answer = await g.call(CHAT_PATH, key, chatBody('hello'), { headers })
-  assert.equal(answer.status, 200)
+  assert.equal((await g.call(CHAT_PATH, key, chatBody('hello'), { headers })).status, 200)
   const traces = () =>
     collector.got
       .flatMap(({ body }) => JSON.parse(body).resourceSpans[0].scopeSpans[0].spans as Span[])

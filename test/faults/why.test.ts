@@ -130,8 +130,7 @@ test('an answer that breaks off is one attempt that failed, with the status that
     response.writeHead(200, STREAM_HEADERS)
     response.write(chunk('once '), () => response.socket?.resetAndDestroy())
   }
-  const { detail } = await told(chatBody('hello', { stream: true }))
-  assert.deepEqual(inShort(detail.attemptLog!), [
+  assert.deepEqual(inShort((await told(chatBody('hello', { stream: true }))).detail.attemptLog!), [
     ['first', 1, 200, 'upstream_failed', 'body', 'ECONNRESET', false, 'interrupted'],
   ])
 })

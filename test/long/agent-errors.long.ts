@@ -96,8 +96,7 @@ test('Claude Code answers, calls tools, also its web search, and says what was w
   assert.doesNotMatch(search.result, /no price/)
   assert.equal(asked, 3)
 
-  const unknown = await claude('Say hello.', 'Read', { ANTHROPIC_MODEL: 'nope' })
-  assert.equal(unknown.is_error, true)
+  assert.equal((await claude('Say hello.', 'Read', { ANTHROPIC_MODEL: 'nope' })).is_error, true)
   const poor = await claude('Say hello.', 'Read', { ANTHROPIC_AUTH_TOKEN: (await g.account({ credits: 1n })).key })
   assert.match(poor.result, /402|credit/i)
 })

@@ -89,8 +89,7 @@ test('the official client connects with a click of consent, calls, renews its to
   assert.notEqual(refreshed, before.refresh_token)
 
   // Nowhere else: the token is for the tools.
-  const elsewhere = await home.call('/v1/account', program.kept.access_token)
-  assert.equal(elsewhere.status, 401)
+  assert.equal((await home.call('/v1/account', program.kept.access_token)).status, 401)
 
   await person.go(`/a/${own}/keys`)
   await page.getByRole('row', { name: /Lighthouse.*connected/ }).waitFor()

@@ -256,6 +256,5 @@ test('a hostile server cannot lead the sign-in to another issuer, an address wit
     /cannot be used/,
   )
   assert.match(await tried(undefined, undefined), /cannot be used/)
-  const rows = await home.sql(`select 1 from tool_connection where server = 'trap'`)
-  assert.equal(rows.length, 0)
+  assert.equal((await home.sql(`select 1 from tool_connection where server = 'trap'`)).length, 0)
 })

@@ -19,8 +19,7 @@ test('a call that may cost more than max_cost, or more than there is, costs noth
   const short = await call({})
   assert.equal(short.isError, true)
   assert.match(textOf(short), /needs 0\.5 credits, 0\.4 are available.*Nothing was charged/)
-  const ranks = await call({ max_cost: '0.3' }, 'website_ranks')
-  assert.equal(metaOf(ranks)['tollgate/charge'], '0.3')
+  assert.equal(metaOf(await call({ max_cost: '0.3' }, 'website_ranks'))['tollgate/charge'], '0.3')
   const quote = (await client.callTool({
     name: 'quote',
     arguments: { tool: 'website_ranks', arguments: { keys: 'example.com' } },
@@ -98,8 +97,7 @@ test('an idempotency key makes a call safe to repeat: one charge, the same answe
   const other = await keyed('website_visits', { keys: 'other.example' }, 'key of website_visits')
   assert.match(textOf(other), /different request/)
   assert.match(textOf(await keyed('website_visits', { keys: 'example.com' }, 7)), /must be a text/)
-  const jobs = await g.sql('select id from job where account_id = $1', [id])
-  assert.equal(jobs.length, 1)
+  assert.equal((await g.sql('select id from job where account_id = $1', [id])).length, 1)
   await client.close()
 })
 

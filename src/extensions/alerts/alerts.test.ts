@@ -164,8 +164,7 @@ test('receivers are told: webhooks signed, Slack in its JSON, mails by SMTP, and
   assert.match(mail, /^Subject: \[Tollgate\] The balance is low$/m)
 
   const before = got.length
-  const tested = await g.ask<AlertView>('POST', `/accounts/${id}/alerts/test`)
-  assert.equal(tested.rule, 'test')
+  assert.equal((await g.ask<AlertView>('POST', `/accounts/${id}/alerts/test`)).rule, 'test')
   await until(() => got.length, atLeast(before + 2))
 })
 

@@ -446,8 +446,7 @@ accounts:
     callerChoice: false,
   })
   assert.match((await apply(file(routing))).out, /Nothing/)
-  const wrong = await apply(file('{ callerChoice: true }'))
-  assert.notEqual(wrong.code, 0)
+  assert.notEqual((await apply(file('{ callerChoice: true }'))).code, 0)
   assert.equal((await apply(file('null'))).code, 0)
   assert.equal(await stored(), null)
 })

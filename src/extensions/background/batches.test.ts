@@ -372,8 +372,7 @@ test('a batch waits where a limit of its key says so, and fails nothing for it',
   const seen = await client(made.key).batches.retrieve(batch.id)
   assert.equal(seen.status, 'in_progress')
   assert.deepEqual(seen.request_counts, { total: 6, completed: 3, failed: 0 })
-  const refused = await g.sql('select 1 from refusal where account_id = $1', [made.id])
-  assert.equal(refused.length, 0)
+  assert.equal((await g.sql('select 1 from refusal where account_id = $1', [made.id])).length, 0)
   await assert.rejects(client(made.key).files.delete(seen.input_file_id), { status: 409 })
   assert.equal((await client(made.key).batches.cancel(batch.id)).status, 'cancelling')
   const done = await ended(batch.id, made.key)
@@ -515,6 +514,5 @@ test('a batch that runs shows its lines, and is cancelled by its operator with a
     pluck(failed.items, 'status', 'call', 'message'),
     Array(2).fill([null, null, 'The batch was cancelled before this request.']),
   )
-  const audit = await read('/audit?action=batch.cancel')
-  assert.deepEqual(pluck(audit.items, 'object'), [batch.id])
+  assert.deepEqual(pluck((await read('/audit?action=batch.cancel')).items, 'object'), [batch.id])
 })

@@ -111,8 +111,7 @@ test('batches and responses in the background go on after kill -9, each answered
     { text: 'select sum(charged)::bigint as sum from usage where account_id = $1' },
     [made.id],
   )
-  const { posted } = await g.balance(made.id)
-  assert.equal(1_000_000_000n - posted, paid?.sum)
+  assert.equal(1_000_000_000n - (await g.balance(made.id)).posted, paid?.sum)
   await g.settled()
   assert.deepEqual(await g.problems(), [])
 })

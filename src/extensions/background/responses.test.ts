@@ -132,8 +132,7 @@ test('a response whose process died after its settlement is given again, and not
     `update background set status = 'in_progress', answer = null, open = true, step_at = now() - interval '1 hour' where id = $1`,
     [id],
   )
-  const again = await ended(id, made.key)
-  assert.deepEqual(again.output, first.output)
+  assert.deepEqual((await ended(id, made.key)).output, first.output)
   assert.deepEqual(await g.balance(made.id), before)
   assert.equal((await g.calls(made.id)).length, 1)
 })
@@ -213,8 +212,7 @@ test('only what was made with stream in the background can be followed, by its a
   await g.sql(`update background set created_at = now() - interval '25 hours' where id = $1`, [id])
   await assert.rejects(resumed(id), (error: any) => error.status === 400 && /kept for a day/.test(error.message))
   await client().responses.delete(id)
-  const left = await g.sql('select 1 from background_event where id = $1', [id])
-  assert.equal(left.length, 0)
+  assert.equal((await g.sql('select 1 from background_event where id = $1', [id])).length, 0)
 })
 
 test('however a streamed response in the background ends, its followers are told, and it is settled or released once', async () => {

@@ -243,8 +243,7 @@ test('nothing is applied when the test fails, when a price is missing, or when c
   })
   assert.equal(broken.status, 400)
   assert.equal(gateway.gateway.catalog.current.version, version)
-  const stored = await gateway.sql("select name from credential where name = 'SECOND_KEY'")
-  assert.deepEqual(stored, [])
+  assert.deepEqual(await gateway.sql("select name from credential where name = 'SECOND_KEY'"), [])
 })
 
 test('a vendor of the catalog is tested by its cheapest model, and one that nothing routes to is refused', async () => {

@@ -89,8 +89,7 @@ test('somebody of a foreign domain is invited once, joins by their mailbox, and 
     .token
   const known = await (await g.call('/scim/v2/Users', theirs, { userName: email })).json()
   assert.deepEqual(known, first.body, 'the answer for an address with a login')
-  const made = await scim('POST', '/Users', { userName: email })
-  assert.equal(made.status, 201, 'they are a member now')
+  assert.equal((await scim('POST', '/Users', { userName: email })).status, 201, 'they are a member now')
   const members = (await g.operator<{ items: MemberView[] }>('GET', `/accounts/${account}/members`)).data.items
   assert.deepEqual(members.map((one) => one.email).includes(email), true)
 })

@@ -62,8 +62,7 @@ test('nothing is kept until it is switched on; then answers, streams and refusal
   const stored = await rows(account)
   assert.equal(stored.length, 4)
   assert.ok(stored.every(({ sealed }) => !sealed.toString('latin1').includes('sky')))
-  const detail = await g.ask<UsageDetail>('GET', `/usage/${whole.id}`)
-  assert.equal(detail.content, true)
+  assert.equal((await g.ask<UsageDetail>('GET', `/usage/${whole.id}`)).content, true)
   assert.equal((await g.ask<UsageDetail>('GET', `/usage/${before.id}`)).content, false)
 })
 

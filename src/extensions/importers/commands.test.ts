@@ -191,8 +191,7 @@ test('an import that was cut off in the middle goes on where it was', async () =
   assert.equal(growth.length, 2)
   await server.sql('delete from api_key')
   await server.changes.notice('keys')
-  const { made } = await json(...command)
-  assert.deepEqual(made, { accounts: 0, keys: 5, refused: [] })
+  assert.deepEqual((await json(...command)).made, { accounts: 0, keys: 5, refused: [] })
   assert.ok(growth.includes((await whose(keys.growth ?? ''))?.account ?? ''))
 })
 

@@ -177,8 +177,7 @@ test('customers pay the markup, models their own prices, and the statement and t
   assert.equal(plain.status, 200, plain.said)
   const own = await call(key, 'ann', { ...BODY, model: 'alpha-5.5' })
   assert.equal(own.status, 200, own.said)
-  const left = await settledBalance(account)
-  assert.equal(left, 1_000_000_000n - plain.charge - own.charge)
+  assert.equal(await settledBalance(account), 1_000_000_000n - plain.charge - own.charge)
   const { prompt_tokens: read, completion_tokens: wrote } = (JSON.parse(own.said) as { usage: Record<string, number> })
     .usage as { prompt_tokens: number; completion_tokens: number }
   const marked = (plain.charge * 1_125_000n + 999_999n) / 1_000_000n

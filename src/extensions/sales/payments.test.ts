@@ -499,8 +499,7 @@ test('secrets are never shown, and nothing is sold where nothing is set up', asy
   await gateway.operator('PATCH', '/payment-settings', { provider: 'off' })
   try {
     const account = await newAccount()
-    const data = await gateway.ask<SalesView>('GET', `/accounts/${account}/sales`)
-    assert.equal(data.currency, null)
+    assert.equal((await gateway.ask<SalesView>('GET', `/accounts/${account}/sales`)).currency, null)
     assert.equal((await gateway.operator('POST', `/accounts/${account}/purchases`, { pack: 'starter' })).status, 409)
   } finally {
     await gateway.operator('PATCH', '/payment-settings', { provider: 'stripe' })

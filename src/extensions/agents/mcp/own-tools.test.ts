@@ -87,8 +87,7 @@ test('an owner’s agent finds its account, what was spent by whom, why a call f
     near.data.items.map((one: BudgetView) => [one.name, one.value, one.share]),
     [['All sessions', 'busy', 1]],
   )
-  const calls = await tool(token, 'calls', { account: id, search: 'alpha-5.4' })
-  assert.equal(calls.data.items.length, 3)
+  assert.equal((await tool(token, 'calls', { account: id, search: 'alpha-5.4' })).data.items.length, 3)
 })
 
 test('no tool gives more than its token: other accounts, rights that it lacks, and what only operators see', async () => {

@@ -143,8 +143,7 @@ test('what is wrong is an error event or a close code with its reason, and nothi
     assert.equal(code, 1008)
     assert.match(reason, words)
   }
-  const rows = await g.calls(id)
-  assert.equal(rows.length, 1, 'only the response that was cancelled')
+  assert.equal((await g.calls(id)).length, 1, 'only the response that was cancelled')
 })
 
 test('settings that are not offered are left out and named, and the others of the same update apply', async () => {
