@@ -1,10 +1,9 @@
 // F28, F29, F47, F48: a gateway and its Postgres, killed in the middle of load. Whoever was told a charge has it in the
 // books, once; the ledger add up; and the next start takes seconds.
-import assert from 'node:assert/strict'
+
 import { randomInt } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
 import type { Database } from '../src/database/database.ts'
 import { checkBooks, noHolds } from './chaos/books.ts'
 import {
@@ -16,9 +15,7 @@ import {
   storeOf,
 } from './chaos/gateway-process.ts'
 import { countBy, type Kind, startTraffic, type Told } from './chaos/traffic.ts'
-import { FULL, runs } from './runs.ts'
-import { closing } from './started.ts'
-import { atLeast, until } from './until.ts'
+import { after, assert, atLeast, before, closing, FULL, runs, test, until } from './kit.ts'
 
 /** 5 s on a machine of its own. */
 const RESTART_MS_MAX = runs(180_000, 5_000)

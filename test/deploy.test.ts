@@ -1,14 +1,13 @@
 // Files for deployment name what really exists: metrics, settings, versions, paths.
-import assert from 'node:assert/strict'
+
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { test } from 'node:test'
 import pg from 'pg'
 import { readPresets } from '../src/catalog/preset.ts'
 import { SETTINGS } from '../src/config.ts'
 import { startEmbedded } from '../src/extensions/postgres/embedded.ts'
 import { makeDataDirectory, startProcess } from './chaos/gateway-process.ts'
-import { none } from './lists.ts'
+import { assert, none, test } from './kit.ts'
 import { SECRET_SETTINGS } from './pages/chart.ts'
 import { seriesNames } from './pages/metrics.ts'
 

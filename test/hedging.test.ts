@@ -1,15 +1,13 @@
 // The first token: a vendor that gives none in time is left for the next, or a second one is called too, once. The
 // caller pays for one answer.
-import assert from 'node:assert/strict'
+
 import { subscribe } from 'node:diagnostics_channel'
 import type { Socket } from 'node:net'
-import { after, beforeEach, test } from 'node:test'
 import type { MarginPage, UnbilledRow } from '../src/extensions/finance/margins/views.ts'
 import { realWorld } from '../src/kernel/world.ts'
 import { OPERATOR_TOKEN, testGateway, textOf } from './gateway.ts'
-import { pluck } from './lists.ts'
+import { after, assert, beforeEach, not, pluck, test, until } from './kit.ts'
 import { type ScriptedVendor, scriptedVendor } from './scripted-vendor.ts'
-import { not, until } from './until.ts'
 
 const north = await scriptedVendor('north')
 const south = await scriptedVendor('south')

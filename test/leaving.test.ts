@@ -1,18 +1,16 @@
 // Who leaves is gone: every way of leaving an account ends everything that let the person call, in every process.
-import assert from 'node:assert/strict'
+
 import { createHash, randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import { after, before, test } from 'node:test'
 import type { KeyView, NewKey } from '../src/admission/views.ts'
 import type { EndedView, MemberView, NewToken, WhoView } from '../src/identity/views.ts'
 import { sendBatch } from './batches.ts'
 import { freshDatabase } from './database.ts'
 import { startGateway, type TestGateway } from './gateway.ts'
+import { after, assert, before, started, test, until } from './kit.ts'
 import { CLIENT_ID, CLIENT_SECRET, journey, startProvider } from './login-provider.ts'
 import { asBrowser, joined } from './operator-server.ts'
 import { openSocket, type TestSocket } from './socket-client.ts'
-import { started } from './started.ts'
-import { until } from './until.ts'
 
 const PASSWORD = 'seven tired otters juggle'
 const CHAT = { model: 'alpha-5.4', messages: [{ role: 'user', content: 'Hello' }] }

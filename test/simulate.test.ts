@@ -1,10 +1,9 @@
 // The short form of `npm run simulate`: some stories of crashes, lost answers and bad vendors. And whether the
 // simulator would notice: each way to break the gateway makes some story fail, and each story is the same when it is
 // told again.
-import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+
 import { testServer } from './database.ts'
-import { runs } from './runs.ts'
+import { after, assert, before, runs, test } from './kit.ts'
 import { makeLaneTemplate } from './simulate/lane.ts'
 import { LEDGER_SABOTAGES, SABOTAGES, STAGES } from './simulate/sabotages.ts'
 import { openLanes, runSeeds } from './simulate/seeds.ts'

@@ -1,13 +1,10 @@
 // Towards agents, in every text format: a simulated model calls a tool when it is asked to, once in a conversation
 // unless asked otherwise, and never unasked.
 
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import { startSandbox } from '../sandbox/server.ts'
 import { realWorld } from '../src/kernel/world.ts'
 import { textOf } from './gateway.ts'
-import { pluck } from './lists.ts'
-import { started } from './started.ts'
+import { assert, pluck, started, test } from './kit.ts'
 
 const sandbox = started(() => startSandbox({ world: realWorld }))
 

@@ -1,13 +1,9 @@
 // Operators change things while calls go on: what their changes wait for, calls do not.
 
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import { freshDatabase } from '../../test/database.ts'
+import { assert, atOnce, started, test, until } from '../../test/kit.ts'
 import { runSwarm } from '../../test/ledger-swarm.ts'
-import { atOnce } from '../../test/lists.ts'
 import { release, settlement } from '../../test/settlement.ts'
-import { started } from '../../test/started.ts'
-import { until } from '../../test/until.ts'
 import { createAudit } from '../database/audit.ts'
 import { createChanges } from '../database/changes.ts'
 import { PATIENT } from '../database/database.ts'

@@ -1,6 +1,5 @@
 // Budgets in the ledger: exact over all processes, whichever way a call is covered, from the first call of a value on.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { assert, atOnce, runs, test } from '../../test/kit.ts'
 import {
   account,
   behind,
@@ -14,8 +13,6 @@ import {
   settle,
 } from '../../test/ledger-part.ts'
 import { runKilled } from '../../test/ledger-swarm.ts'
-import { atOnce } from '../../test/lists.ts'
-import { runs } from '../../test/runs.ts'
 import { createAudit } from '../database/audit.ts'
 import { Fault } from '../kernel/fault.ts'
 import { realWorld } from '../kernel/world.ts'

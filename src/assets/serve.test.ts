@@ -1,6 +1,4 @@
-import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
-import { temporary } from '../../test/started.ts'
+import { assert, before, temporary, test } from '../../test/kit.ts'
 import { type AssetRequest, serveAsset } from '../api/assets.ts'
 import { realWorld, type World } from '../kernel/world.ts'
 import { openDiskStore } from './open.ts'

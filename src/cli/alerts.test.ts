@@ -1,9 +1,6 @@
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import { commandLineOf } from '../../test/command-line.ts'
+import { assert, started, test, until } from '../../test/kit.ts'
 import { startOperatorServer } from '../../test/operator-server.ts'
-import { started } from '../../test/started.ts'
-import { until } from '../../test/until.ts'
 
 const server = started(() => startOperatorServer({ anyReceiver: true }))
 

@@ -1,10 +1,8 @@
 // Budgets and teams on the command line, and what somebody who is in a team sees of the account's keys.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
+
 import { commandLineOf } from '../../test/command-line.ts'
-import { pluck } from '../../test/lists.ts'
+import { assert, pluck, started, test } from '../../test/kit.ts'
 import { asOperator, joined, startOperatorServer } from '../../test/operator-server.ts'
-import { started } from '../../test/started.ts'
 import type { KeyView, NewKey, TeamView } from '../admission/views.ts'
 import type { MemberView } from '../identity/views.ts'
 import type { Page } from '../kernel/view.ts'

@@ -1,12 +1,11 @@
 // Login providers, ways back in and the export of the audit log from the command line.
-import assert from 'node:assert/strict'
+
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { test } from 'node:test'
 import { commandLineOf } from '../../test/command-line.ts'
+import { assert, started, temporary, test } from '../../test/kit.ts'
 import { startScriptedProvider } from '../../test/login-provider.ts'
 import { asOperator, startOperatorServer } from '../../test/operator-server.ts'
-import { started, temporary } from '../../test/started.ts'
 import type { AuditExportView } from '../extensions/finance/audit/views.ts'
 
 const provider = started(startScriptedProvider)

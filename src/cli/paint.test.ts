@@ -1,6 +1,5 @@
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import { stripVTControlCharacters, styleText } from 'node:util'
+import { assert, test } from '../../test/kit.ts'
 import { painted } from './paint.ts'
 import { table } from './table.ts'
 

@@ -1,7 +1,6 @@
-import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { assert, test } from '../../test/kit.ts'
 import { listMigrations } from './migrate.ts'
 import { TABLES } from './tables.ts'
 

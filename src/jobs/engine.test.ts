@@ -1,12 +1,9 @@
 // The engine against a real Postgres and the simulated vendor: what becomes of a job, and of its credits, whatever the
 // vendor does.
-import assert from 'node:assert/strict'
+
 import { createHmac } from 'node:crypto'
-import { test } from 'node:test'
 import { startReceiver, startTestEngine } from '../../test/job-engine.ts'
-import { atOnce } from '../../test/lists.ts'
-import { started } from '../../test/started.ts'
-import { atLeast, not, until } from '../../test/until.ts'
+import { assert, atLeast, atOnce, not, started, test, until } from '../../test/kit.ts'
 import type { Queryable } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import { realWorld } from '../kernel/world.ts'

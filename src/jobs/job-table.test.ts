@@ -1,12 +1,9 @@
 // What the database itself guarantees about jobs, however many workers there are and whatever they believe.
 
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import { BY } from '../../test/gateway.ts'
 import { startTestEngine } from '../../test/job-engine.ts'
-import { atOnce } from '../../test/lists.ts'
+import { assert, atOnce, started, test } from '../../test/kit.ts'
 import { release } from '../../test/settlement.ts'
-import { started } from '../../test/started.ts'
 import { JOB_STATUSES } from '../catalog/generation-answers.ts'
 import type { ClaimedJob } from './job.ts'
 import { stepJob } from './video.ts'

@@ -1,6 +1,5 @@
-import assert from 'node:assert/strict'
 import { getEventListeners } from 'node:events'
-import { test } from 'node:test'
+import { assert, test } from '../../test/kit.ts'
 import { follow, unfollow } from './slot-set.ts'
 
 test('many who follow a signal are told once each by one listener, but for those who have left', () => {

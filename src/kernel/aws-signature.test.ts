@@ -1,6 +1,5 @@
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import { fixtureOf } from '../../test/fixture.ts'
+import { assert, test } from '../../test/kit.ts'
 import { sha256, signAwsCall } from './aws-signature.ts'
 
 const KEYS = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY' }

@@ -1,5 +1,4 @@
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { assert, test } from '../../test/kit.ts'
 import { civilDate, dayNumber, dayOfMs, formatDay, monthStart, monthsAfter, parseDay } from './calendar.ts'
 
 const DAY_MS = 86_400_000

@@ -1,7 +1,5 @@
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import fc from 'fast-check'
-import { runs } from '../../test/runs.ts'
+import { assert, runs, test } from '../../test/kit.ts'
 import { Fault } from './fault.ts'
 import { memberSpan, readJson, splice } from './json.ts'
 

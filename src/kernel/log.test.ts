@@ -1,7 +1,6 @@
-import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { assert, test } from '../../test/kit.ts'
 import { createLog } from './log.ts'
 
 const LOG = join(import.meta.dirname, 'log.ts')

@@ -1,5 +1,4 @@
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { assert, test } from '../../test/kit.ts'
 import { SlotSet } from './slot-set.ts'
 
 test('members are found until they leave, and places are used again', () => {

@@ -1,7 +1,4 @@
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
-import { pluck } from '../../test/lists.ts'
-import { above, until } from '../../test/until.ts'
+import { above, assert, pluck, test, until } from '../../test/kit.ts'
 import { silentLog } from './log.ts'
 import { createBufferedWriter } from './timers.ts'
 import { realWorld } from './world.ts'

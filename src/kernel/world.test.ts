@@ -1,5 +1,4 @@
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { assert, test } from '../../test/kit.ts'
 import { idAtTime, newId, realWorld } from './world.ts'
 
 const AT_MS = Date.UTC(2026, 10, 16)

@@ -1,6 +1,5 @@
 // Money that goes back while calls hold the credits: what they release is taken, and nothing that was bought later.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { assert, test } from '../../test/kit.ts'
 import { account, database, lease, processOf, reserve, rows, settle } from '../../test/ledger-part.ts'
 import { NEVER } from '../kernel/timers.ts'
 import { newId, realWorld } from '../kernel/world.ts'

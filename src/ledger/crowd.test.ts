@@ -1,8 +1,6 @@
 // Several processes that serve the same accounts: their flushes and bookings meet, and take what they can have.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { assert, atOnce, test } from '../../test/kit.ts'
 import { account, call, count, database, fresh, processOf, rows } from '../../test/ledger-part.ts'
-import { atOnce } from '../../test/lists.ts'
 import { storeLimits } from './limits.ts'
 
 const PROCESSES = 3

@@ -1,7 +1,6 @@
 // Settlements on their way into the ledger: durable before their caller has the last byte, posted once, by whoever
 // comes first.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { assert, pluck, test } from '../../test/kit.ts'
 import {
   account,
   behind,
@@ -15,7 +14,6 @@ import {
   rows,
   settle,
 } from '../../test/ledger-part.ts'
-import { pluck } from '../../test/lists.ts'
 import { settlement } from '../../test/settlement.ts'
 import { Fault } from '../kernel/fault.ts'
 import { realWorld, type World } from '../kernel/world.ts'

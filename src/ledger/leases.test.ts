@@ -1,7 +1,6 @@
 // Credits held in advance: whatever happens to a process that has leased them, no call goes without a hold, and no
 // credit stays away.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { assert, atOnce, pluck, test, until } from '../../test/kit.ts'
 import {
   account,
   behind,
@@ -16,8 +15,6 @@ import {
   rows,
   settle,
 } from '../../test/ledger-part.ts'
-import { atOnce, pluck } from '../../test/lists.ts'
-import { until } from '../../test/until.ts'
 import { isLockWait } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import { newId, realWorld } from '../kernel/world.ts'

@@ -1,6 +1,5 @@
 // A limit on requests by the day: exact whoever has leases, and anew at midnight.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { assert, test } from '../../test/kit.ts'
 import { account, call, database, lease, processOf, reserve, rows } from '../../test/ledger-part.ts'
 import { storeLimits } from './limits.ts'
 

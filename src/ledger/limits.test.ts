@@ -1,7 +1,7 @@
 // Limits are exact, whatever is leased, and whoever shares them.
-import assert from 'node:assert/strict'
-import { afterEach, test } from 'node:test'
+
 import { type FreshDatabase, freshDatabase } from '../../test/database.ts'
+import { above, afterEach, assert, atLeast, atOnce, test, until } from '../../test/kit.ts'
 import {
   account,
   behind,
@@ -18,8 +18,6 @@ import {
   settle,
 } from '../../test/ledger-part.ts'
 import { type Counts, runSwarm } from '../../test/ledger-swarm.ts'
-import { atOnce } from '../../test/lists.ts'
-import { above, atLeast, until } from '../../test/until.ts'
 import { Fault } from '../kernel/fault.ts'
 import { type Limits, storeLimits } from './limits.ts'
 import type { Resolved } from './operation.ts'

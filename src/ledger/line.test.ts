@@ -1,9 +1,6 @@
 // F78: a call that does not fit only because running calls hold credits waits for them, in the line of its account.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { assert, pluck, test, until } from '../../test/kit.ts'
 import { account, behind, lease, processOf, reserve, rows, settle } from '../../test/ledger-part.ts'
-import { pluck } from '../../test/lists.ts'
-import { until } from '../../test/until.ts'
 import { CLIENT_CLOSED } from '../kernel/fault.ts'
 import { NEVER } from '../kernel/timers.ts'
 import type { Ledger } from './ledger.ts'

@@ -1,9 +1,7 @@
 // A table that was empty when it was last vacuumed is believed to have one row, and a join may begin with that row.
 // Then every statement of the ledger would read all holds and leases there are.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { assert, atOnce, test } from '../../test/kit.ts'
 import { account, database, processOf, reserve, rows, settle } from '../../test/ledger-part.ts'
-import { atOnce } from '../../test/lists.ts'
 import type { Database, Queryable } from '../database/database.ts'
 import { storeLimits } from './limits.ts'
 

@@ -1,7 +1,6 @@
 // Keys that are refused again and again: few statements, since those that wait go together, and every answer as exact
 // as one that was asked for alone.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { assert, test } from '../../test/kit.ts'
 import { account, behind, database, lease, processOf, reserve, rows, settle } from '../../test/ledger-part.ts'
 import type { Ledger } from './ledger.ts'
 import { type Limits, storeLimits } from './limits.ts'

@@ -1,9 +1,9 @@
 // What a real server refuses although the call is right: whoever has to be paid is paid when it is over, and nobody
 // else waits for it.
-import assert from 'node:assert/strict'
-import { after, beforeEach, test } from 'node:test'
+
 import pg from 'pg'
 import { testServer } from '../../test/database.ts'
+import { after, assert, atOnce, beforeEach, test, until } from '../../test/kit.ts'
 import {
   account,
   call,
@@ -16,8 +16,6 @@ import {
   rows,
   settle,
 } from '../../test/ledger-part.ts'
-import { atOnce } from '../../test/lists.ts'
-import { until } from '../../test/until.ts'
 import { type Database, openDatabase, type Queryable } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import { storeLimits } from './limits.ts'

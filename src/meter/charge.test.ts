@@ -1,6 +1,5 @@
 // The arithmetic of a charge: by the first tier that fits, times all multipliers, never rounded in the caller's favour.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { assert, test } from '../../test/kit.ts'
 import { chargeOf } from './charge.ts'
 import { type Pricing, pricing } from './price.ts'
 

@@ -1,7 +1,5 @@
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import type * as z from 'zod'
-import { atOnce, pluck, words } from '../../test/lists.ts'
+import { assert, atOnce, pluck, started, test, words } from '../../test/kit.ts'
 import {
   asOperator,
   callsOn,
@@ -12,7 +10,6 @@ import {
 } from '../../test/operator-server.ts'
 import { release } from '../../test/settlement.ts'
 import { SMALL_CATALOG } from '../../test/small-catalog.ts'
-import { started } from '../../test/started.ts'
 import type { NewKey } from '../admission/views.ts'
 import type { Applied, CheckView, CurrentView, VersionView } from '../catalog/views.ts'
 import type { AuditView, auditCheck } from '../database/audit.ts'

@@ -1,12 +1,9 @@
 // What the audit says of each change: who, from where, and what it was before, in one sentence.
 
-import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
 import type * as z from 'zod'
 import { BY } from '../../test/gateway.ts'
-import { none } from '../../test/lists.ts'
+import { assert, before, none, started, test } from '../../test/kit.ts'
 import { asOperator, startOperatorServer } from '../../test/operator-server.ts'
-import { started } from '../../test/started.ts'
 import type { NewKey } from '../admission/views.ts'
 import type { CurrentView } from '../catalog/views.ts'
 import { type AuditView, type auditCheck, createAudit } from '../database/audit.ts'

@@ -1,10 +1,8 @@
 // Whom the console shows and lets do what, and what it refuses.
 
-import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
 import { fixtureText } from '../../test/fixture.ts'
 import { BY } from '../../test/gateway.ts'
-import { words } from '../../test/lists.ts'
+import { assert, before, started, test, words } from '../../test/kit.ts'
 import {
   type Ask,
   asBrowser,
@@ -17,7 +15,6 @@ import {
   tokenOf,
 } from '../../test/operator-server.ts'
 import { release } from '../../test/settlement.ts'
-import { started } from '../../test/started.ts'
 import type { NewKey } from '../admission/views.ts'
 import type { LinkView } from '../identity/views.ts'
 import type { Page } from '../kernel/view.ts'

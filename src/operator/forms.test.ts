@@ -1,9 +1,8 @@
 // Every action has a form by which all that the server reads can be sent.
-import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
+
 import { fieldsOf, inputOf } from '../../console/src/schema-fields.ts'
+import { assert, before, started, test } from '../../test/kit.ts'
 import { asBrowser, joined, startOperatorServer } from '../../test/operator-server.ts'
-import { started } from '../../test/started.ts'
 import { sampleOf } from '../catalog/json-schema.ts'
 import type { Page } from '../kernel/view.ts'
 import type { ActionView } from './views.ts'

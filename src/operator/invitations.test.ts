@@ -1,8 +1,7 @@
 // How people come into an account and among the operators, and how they leave.
-import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
+
 import { BY } from '../../test/gateway.ts'
-import { pluck } from '../../test/lists.ts'
+import { assert, before, pluck, started, test } from '../../test/kit.ts'
 import {
   type Ask,
   asBrowser,
@@ -14,7 +13,6 @@ import {
   startOperatorServer,
   tokenOf,
 } from '../../test/operator-server.ts'
-import { started } from '../../test/started.ts'
 import type { LinkView, MemberView, OperatorView, PendingInvite } from '../identity/views.ts'
 import type { Page } from '../kernel/view.ts'
 

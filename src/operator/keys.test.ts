@@ -1,11 +1,8 @@
 // Keys over the operator API: made, restricted, brought along, rotated, revoked.
-import assert from 'node:assert/strict'
+
 import { createHash } from 'node:crypto'
-import { test } from 'node:test'
-import { pluck } from '../../test/lists.ts'
+import { assert, not, pluck, started, test, until } from '../../test/kit.ts'
 import { asOperator, callsOn, makeAccount, startOperatorServer } from '../../test/operator-server.ts'
-import { started } from '../../test/started.ts'
-import { not, until } from '../../test/until.ts'
 import type { KeyView, NewKey } from '../admission/views.ts'
 import type { Page } from '../kernel/view.ts'
 import type { AccountView } from '../ledger/views.ts'

@@ -1,7 +1,5 @@
 // Whoever tries to keep people out of the console: with guesses, with closed client formats, with many at once.
-import assert from 'node:assert/strict'
-import { before, beforeEach, test } from 'node:test'
-import { atOnce } from '../../test/lists.ts'
+import { assert, atOnce, before, beforeEach, started, test } from '../../test/kit.ts'
 import {
   asBrowser,
   asOperator,
@@ -12,7 +10,6 @@ import {
   startOperatorServer,
   tokenOf,
 } from '../../test/operator-server.ts'
-import { started } from '../../test/started.ts'
 import { COST } from '../identity/password.ts'
 
 const EMAIL = 'op@example.com'

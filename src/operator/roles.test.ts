@@ -1,9 +1,8 @@
 // Every route with every role, as the table says: the expectation is generated from src/identity/roles.ts, and each
 // route is called over HTTP.
 
-import assert from 'node:assert/strict'
 import { glob, readFile } from 'node:fs/promises'
-import { before, test } from 'node:test'
+import { assert, before, started, test, until } from '../../test/kit.ts'
 import {
   type Ask,
   asBrowser,
@@ -13,8 +12,6 @@ import {
   startOperatorServer,
 } from '../../test/operator-server.ts'
 import { release } from '../../test/settlement.ts'
-import { started } from '../../test/started.ts'
-import { until } from '../../test/until.ts'
 import {
   ACCOUNT_ROLES,
   type AnyRole,

@@ -1,7 +1,6 @@
 // Second factors: codes of an app, recovery codes, who must have one, and what asks for it again. Passkeys are tried in
 // a real browser (test/browser).
-import assert from 'node:assert/strict'
-import { before, beforeEach, test } from 'node:test'
+import { assert, before, beforeEach, started, test } from '../../test/kit.ts'
 import {
   asBrowser,
   asOperator,
@@ -12,7 +11,6 @@ import {
   startOperatorServer,
   tokenOf,
 } from '../../test/operator-server.ts'
-import { started } from '../../test/started.ts'
 import { totpAt } from '../identity/totp.ts'
 import type { LoginStep, RecoveryCodes, SecurityView, SessionView, TotpSecret } from '../identity/views.ts'
 

@@ -1,7 +1,5 @@
 // Who signs in to the console, for how long, and who is kept out.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
-import { atOnce } from '../../test/lists.ts'
+import { assert, atOnce, started, test } from '../../test/kit.ts'
 import {
   asBrowser,
   asOperator,
@@ -12,7 +10,6 @@ import {
   startOperatorServer,
   tokenOf,
 } from '../../test/operator-server.ts'
-import { started } from '../../test/started.ts'
 import type { LinkView, SessionView } from '../identity/views.ts'
 import type { Page } from '../kernel/view.ts'
 

@@ -1,9 +1,6 @@
 // Calls as the operator API lists, sums up and exports them.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
-import { pluck, words } from '../../test/lists.ts'
+import { assert, pluck, started, test, words } from '../../test/kit.ts'
 import { asOperator, callsOn, makeAccount, startOperatorServer } from '../../test/operator-server.ts'
-import { started } from '../../test/started.ts'
 import type { NewKey } from '../admission/views.ts'
 import type { Page } from '../kernel/view.ts'
 import { idAtTime, realWorld } from '../kernel/world.ts'

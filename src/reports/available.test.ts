@@ -1,7 +1,6 @@
 // Nobody sees a lease: what processes hold in advance counts as available to whoever looks, and no call is refused for
 // the lack of it.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { assert, test } from '../../test/kit.ts'
 import {
   account,
   count,

@@ -1,7 +1,5 @@
-import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
 import { bookedBefore, freshDatabase } from '../../test/database.ts'
-import { started } from '../../test/started.ts'
+import { after, assert, before, started, test } from '../../test/kit.ts'
 import { idAtTime, newId, realWorld } from '../kernel/world.ts'
 import { createLedger, type Ledger } from '../ledger/ledger.ts'
 import { type Reservation, releaseOf } from '../ledger/operation.ts'

@@ -1,5 +1,4 @@
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { assert, test } from '../../test/kit.ts'
 import type { Database } from '../database/database.ts'
 import { realWorld } from '../kernel/world.ts'
 import { createUnbilled } from './unbilled.ts'

@@ -1,9 +1,7 @@
 // Calls in every order and by every filter: each of them once, ties by their ids, the same ones in lists and sums, and
 // no page that reads a whole account.
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { assert, pluck, test } from '../../test/kit.ts'
 import { account, database, rows } from '../../test/ledger-part.ts'
-import { pluck } from '../../test/lists.ts'
 import type { Queryable } from '../database/database.ts'
 import { idAtTime, timeOfId } from '../kernel/world.ts'
 import type { UsageView } from '../ledger/views.ts'

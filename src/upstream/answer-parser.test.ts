@@ -1,10 +1,8 @@
 // What a vendor may answer, cut anywhere, and what is no answer: read as Node's own parser reads it, or more strictly.
 
-import assert from 'node:assert/strict'
 import net from 'node:net'
-import { test } from 'node:test'
 import fc from 'fast-check'
-import { runs } from '../../test/runs.ts'
+import { assert, runs, test } from '../../test/kit.ts'
 import { AnswerParser } from './answer-parser.ts'
 
 interface Read {

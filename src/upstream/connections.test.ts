@@ -1,12 +1,9 @@
 // How many connections vendors see: as few as their calls need, and calls never wait for one another on one.
 
-import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import net, { type Socket } from 'node:net'
-import { type TestContext, test } from 'node:test'
-import { atOnce } from '../../test/lists.ts'
-import { listen } from '../../test/started.ts'
+import { assert, atOnce, listen, type TestContext, test } from '../../test/kit.ts'
 import { realWorld } from '../kernel/world.ts'
 import type { HttpCall } from './call.ts'
 import { createUpstream } from './exchange.ts'

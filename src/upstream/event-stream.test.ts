@@ -1,5 +1,4 @@
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { assert, test } from '../../test/kit.ts'
 import { EventStreamDecoder } from './sse.ts'
 
 /** Made with the codec of the AWS SDK (@smithy/eventstream-codec 4.5.2). */

@@ -1,5 +1,4 @@
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { assert, test } from '../../test/kit.ts'
 import { realWorld } from '../kernel/world.ts'
 import { createMinuteBudget } from './budget.ts'
 

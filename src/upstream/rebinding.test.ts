@@ -1,10 +1,9 @@
 // DNS rebinding with a real name server: its first answer is a public address, all others are this machine.
-import assert from 'node:assert/strict'
+
 import { createSocket } from 'node:dgram'
 import { Resolver } from 'node:dns/promises'
 import { once } from 'node:events'
-import { after, before, beforeEach, test } from 'node:test'
-import { listen, started } from '../../test/started.ts'
+import { after, assert, before, beforeEach, listen, started, test } from '../../test/kit.ts'
 import { realWorld, type World } from '../kernel/world.ts'
 import { createGuardedFetch, type GuardedFetch } from './guard.ts'
 

@@ -1,6 +1,5 @@
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import fc from 'fast-check'
+import { assert, test } from '../../test/kit.ts'
 import { Fault } from '../kernel/fault.ts'
 import { EVENT_BYTES_MAX, encodeComment, encodeEvent, SseBlocks, SseDecoder, type SseEvent } from './sse.ts'
 

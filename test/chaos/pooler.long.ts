@@ -1,20 +1,17 @@
 // Behind pgbouncer in transaction mode, where two statements in a row may run on two connections: everything works,
 // from the migrations of an empty database to the end of a video job. Runs where pgbouncer is installed.
 
-import assert from 'node:assert/strict'
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { test } from 'node:test'
 import { openDatabase } from '../../src/database/database.ts'
 import { chooseUser } from '../../src/extensions/postgres/cluster.ts'
 import { Fault } from '../../src/kernel/fault.ts'
 import { emptyDatabase, type FreshDatabase, freshDatabase } from '../database.ts'
 import { SECRET, textOf } from '../gateway.ts'
-import { freePort } from '../started.ts'
-import { atLeast, until } from '../until.ts'
+import { assert, atLeast, freePort, test, until } from '../kit.ts'
 import { checkBooks, noHolds } from './books.ts'
 import { type GatewayProcess, keyOf, startProcess } from './gateway-process.ts'
 import { startProxy } from './proxy.ts'

@@ -1,7 +1,6 @@
-import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { test } from 'node:test'
+import { assert, test } from '../../../test/kit.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { silentLog } from '../../kernel/log.ts'
 import { realWorld } from '../../kernel/world.ts'

@@ -1,5 +1,4 @@
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { assert, test } from '../../../test/kit.ts'
 import { Router } from './router.ts'
 
 const router = new Router<string>()

@@ -1,12 +1,11 @@
 // What operators read across accounts is the same with the accounts in two ledgers as with all of them in one.
-import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+
 import { commandLineOf } from '../../../test/command-line.ts'
 import { freshDatabase } from '../../../test/database.ts'
 import { OPERATOR_TOKEN, startGateway, type TestGateway } from '../../../test/gateway.ts'
 import { type Customer, type Installation, startInstallation } from '../../../test/installation.ts'
+import { after, assert, before, test, until } from '../../../test/kit.ts'
 import { listResources } from '../../../test/pages/operator-api.ts'
-import { until } from '../../../test/until.ts'
 import type { Database } from '../../database/database.ts'
 import { SHARED, TABLES } from '../../database/tables.ts'
 import { ACROSS } from './across.ts'

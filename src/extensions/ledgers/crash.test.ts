@@ -1,15 +1,12 @@
 // F90: of three ledgers one is killed under load, alone and together with a gateway. The accounts of the others are all
 // served, its own are told to come back; then nothing is lost or doubled, and no hold stays.
-import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
+
 import { startSandbox } from '../../../sandbox/server.ts'
 import { checkBooks, noHolds } from '../../../test/chaos/books.ts'
 import { countBy, startTraffic, type Told, type Traffic } from '../../../test/chaos/traffic.ts'
 import { type Customer, startServers, visitorOf } from '../../../test/installation.ts'
 import { type Killable, killable } from '../../../test/killable.ts'
-import { runs } from '../../../test/runs.ts'
-import { started } from '../../../test/started.ts'
-import { atLeast, pause, until } from '../../../test/until.ts'
+import { assert, atLeast, before, pause, runs, started, test, until } from '../../../test/kit.ts'
 import { realWorld } from '../../kernel/world.ts'
 
 const LEDGERS = ['east', 'north', 'west']

@@ -1,12 +1,10 @@
 // Two gateway processes, control and three ledgers: limits of the whole gateway are of all of them together.
-import assert from 'node:assert/strict'
+
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
 import { type GatewayProcess, startProcess } from '../../../test/chaos/gateway-process.ts'
 import { OPERATOR_TOKEN } from '../../../test/gateway.ts'
 import { type Customer, type Servers, startServers, visitorOf } from '../../../test/installation.ts'
-import { atOnce } from '../../../test/lists.ts'
-import { until } from '../../../test/until.ts'
+import { after, assert, atOnce, before, test, until } from '../../../test/kit.ts'
 import { formatCredits } from '../../kernel/credits.ts'
 
 const LEDGERS = ['east', 'north', 'west']

@@ -1,11 +1,9 @@
 // People are control's, keys are a ledger's: who leaves an account, or deletes their login, is gone in both.
-import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+
 import { OPERATOR_TOKEN } from '../../../test/gateway.ts'
 import { type Installation, startInstallation } from '../../../test/installation.ts'
-import { pluck } from '../../../test/lists.ts'
+import { after, assert, before, pluck, test, until } from '../../../test/kit.ts'
 import { type asBrowser, joined, PASSWORD } from '../../../test/operator-server.ts'
-import { until } from '../../../test/until.ts'
 import type { TeamView } from '../../admission/views.ts'
 import type { WhoView } from '../../identity/views.ts'
 import { ofLedger } from './open.ts'

@@ -1,15 +1,13 @@
 // Whatever speaks for an account, or tells of it, reaches the ledger in which the account lies: programs, directories,
 // payment providers, client secrets and session tokens.
-import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+
 import { deviceProgram } from '../../../test/device-program.ts'
 import { type Customer, type Installation, startInstallation } from '../../../test/installation.ts'
+import { after, assert, before, started, test, until } from '../../../test/kit.ts'
 import { joined, PASSWORD } from '../../../test/operator-server.ts'
 import { PAYMENT_SECRETS, tell } from '../../../test/seller.ts'
 import { openSocket } from '../../../test/socket-client.ts'
-import { started } from '../../../test/started.ts'
 import { type StripeEvent, sendStripe, startStripe } from '../../../test/stripe-server.ts'
-import { until } from '../../../test/until.ts'
 import type { NewToken } from '../../identity/views.ts'
 import type { AccountView } from '../../ledger/views.ts'
 

@@ -1,10 +1,9 @@
 // People who sign up by themselves get their account in a ledger, and take it with them when they delete their login.
-import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+
 import { BY, OPERATOR_TOKEN } from '../../../test/gateway.ts'
 import { type Installation, startInstallation } from '../../../test/installation.ts'
+import { after, assert, before, test, until } from '../../../test/kit.ts'
 import { asBrowser, PASSWORD, tokenOf } from '../../../test/operator-server.ts'
-import { until } from '../../../test/until.ts'
 import type { WhoView } from '../../identity/views.ts'
 import { realWorld } from '../../kernel/world.ts'
 import type { AccountView } from '../../ledger/views.ts'

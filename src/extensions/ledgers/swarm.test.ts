@@ -1,16 +1,13 @@
 // The money of accounts in three ledgers, at two gateways: calls, credits given, codes redeemed and moves at once.
 // Nobody is served beyond what was granted, and in the end every millionth is where it belongs.
-import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
+
 import { startSandbox } from '../../../sandbox/server.ts'
 import { checkBooks, noHolds } from '../../../test/chaos/books.ts'
 import { countBy, startTraffic } from '../../../test/chaos/traffic.ts'
 import { OPERATOR_TOKEN } from '../../../test/gateway.ts'
 import { type Customer, startServers, visitorOf } from '../../../test/installation.ts'
 import { type Killable, killable } from '../../../test/killable.ts'
-import { runs } from '../../../test/runs.ts'
-import { started } from '../../../test/started.ts'
-import { until } from '../../../test/until.ts'
+import { assert, before, runs, started, test, until } from '../../../test/kit.ts'
 import { CliError } from '../../cli/command.ts'
 import { parseCredits } from '../../kernel/credits.ts'
 import { realWorld } from '../../kernel/world.ts'

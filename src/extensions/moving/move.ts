@@ -385,7 +385,7 @@ async function mustArrive(tx: Queryable, account: string, move: string): Promise
 }
 
 function overtaken(account: string): MoveRefused {
-  return new MoveRefused(`Another move of account ${account} has begun: this steps.one has ended.`)
+  return new MoveRefused(`Another move of account ${account} has begun: this one has ended.`)
 }
 
 /** Closes the account, and keeps it closed for as long as it is called again and again. */

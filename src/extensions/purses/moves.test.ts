@@ -1,12 +1,10 @@
 // Purses where their account goes to another database, and where a database is restored: every movement and its hash
 // comes along, and calls go on there.
-import assert from 'node:assert/strict'
+
 import { PassThrough, Readable } from 'node:stream'
-import { test } from 'node:test'
 import { emptyDatabase, freshDatabase } from '../../../test/database.ts'
 import { jsonOf, startGateway, type TestGateway } from '../../../test/gateway.ts'
-import { closing } from '../../../test/started.ts'
-import { until } from '../../../test/until.ts'
+import { assert, closing, test, until } from '../../../test/kit.ts'
 import { openDatabase, type Queryable } from '../../database/database.ts'
 import { realWorld } from '../../kernel/world.ts'
 import { readBackup, writeBackup } from '../backup/backup.ts'

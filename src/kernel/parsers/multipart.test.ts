@@ -1,5 +1,4 @@
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { assert, test } from '../../../test/kit.ts'
 import { FormError, FormReader } from './multipart.ts'
 
 test('a form is read the same however it is cut', () => {

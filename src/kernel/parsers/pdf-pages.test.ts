@@ -1,6 +1,5 @@
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import { deflateSync } from 'node:zlib'
+import { assert, test } from '../../../test/kit.ts'
 import { countPdfPages } from './pdf-pages.ts'
 
 const HEAD = Buffer.from('%PDF-1.7\n1 0 obj <</Type /Pages /Count 7>> endobj\n')
