@@ -12,7 +12,7 @@ import { createLedger, type Ledger } from './ledger/ledger.ts'
 import { createMargins } from './reports/margins.ts'
 import { createUnbilled } from './reports/unbilled.ts'
 import { createVerifier } from './reports/verify/runs.ts'
-import { NO_CHECKS, type VendorChecks } from './routing/checks.ts'
+import { type CheckDeps, NO_CHECKS, type VendorChecks } from './routing/checks.ts'
 import { createVendors, type Vendors } from './routing/vendor.ts'
 import { createVendorHours } from './routing/vendor-hours.ts'
 import { findIncidents } from './telemetry/incidents.ts'
@@ -74,7 +74,7 @@ export function createLoad(
   changes.watch('keys', () => ledger.recall())
   const { overload, budget } = createBounds(config, { world, monitor, ledger, database, byokKeys })
   const hourly = [vendorHours, margins, unbilled]
-  const checks = checksOf(store, { world, log, sandboxUrl, vendors, metrics })
+  const checks = checksOf(store, { world, log, sandboxUrl, vendors, metrics, database: place?.control ?? database })
   return {
     vendors,
     watch,
@@ -102,7 +102,8 @@ export function createLoad(
 
 function checksOf(
   store: Store,
-  of: Pick<GatewayOptions, 'world' | 'log' | 'sandboxUrl'> & { readonly vendors: Vendors; readonly metrics: Metrics },
+  of: Pick<GatewayOptions, 'world' | 'log' | 'sandboxUrl'> &
+    Pick<CheckDeps, 'database'> & { readonly vendors: Vendors; readonly metrics: Metrics },
 ): VendorChecks {
   const sources = { sandboxUrl: of.sandboxUrl, credential: store.credentials.get }
   return store.openChecks?.({ ...store, ...of, sources, meter: of.metrics.probe }) ?? NO_CHECKS

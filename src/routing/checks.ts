@@ -2,7 +2,7 @@
 import type { CatalogDocument, Route } from '../catalog/document.ts'
 import type { CatalogStore } from '../catalog/store.ts'
 import type { Changes } from '../database/changes.ts'
-import type { Database } from '../database/database.ts'
+import type { Queryable } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import type { World } from '../kernel/world.ts'
@@ -18,7 +18,8 @@ export interface CheckDeps {
   readonly upstream: Upstream
   readonly logins: Logins
   readonly world: World
-  readonly database: Database
+  /** Where the results of probes are: one place for all ledgers of an installation. */
+  readonly database: Queryable
   readonly changes: Pick<Changes, 'watch'>
   readonly catalog: Pick<CatalogStore, 'current'>
   readonly sources: Pick<RouteSources, 'sandboxUrl' | 'credential'>

@@ -3,11 +3,13 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { openedAlerts } from '../../../test/alerts.ts'
-import { SECRET } from '../../../test/gateway.ts'
+import { BY, SECRET } from '../../../test/gateway.ts'
 import { type Customer, type Installation, startInstallation } from '../../../test/installation.ts'
 import { ISSUER } from '../../../test/invoice-shapes.ts'
 import { verified } from '../../../test/operator-server.ts'
+import { scriptedVendor } from '../../../test/scripted-vendor.ts'
 import { until } from '../../../test/until.ts'
+import { readDefaultCatalog } from '../../compose.ts'
 import { createAudit } from '../../database/audit.ts'
 import { beforeCommit, type Database, openDatabase } from '../../database/database.ts'
 import { LEDGER_SCHEMAS } from '../../database/tables.ts'
@@ -145,4 +147,22 @@ test('a vendor that fails in several ledgers is one alert of the installation', 
     items.filter(({ title }) => title.startsWith('The circuit breaker')).map(({ title }) => title),
     ['The circuit breaker of alpha is open'],
   )
+})
+
+test('a vendor is probed once for all ledgers, and each has the result', async () => {
+  const vendor = await scriptedVendor('probed')
+  try {
+    const document: any = await readDefaultCatalog()
+    // So rarely that it is probed once while the test runs.
+    document.vendors.probed = { baseUrl: vendor.url, probe: { everySeconds: 3600 } }
+    const routes = [{ vendor: 'probed', protocol: 'openai-chat', model: 'm' }]
+    document.models.probed = { ...document.models['alpha-5.4'], family: 'plain', traits: {}, routes }
+    await all.gateway.catalog.apply(document, BY, '')
+    const gateways = [all.gateway, ...(all.cells?.all() ?? [])]
+    const seen = () => gateways.map(({ prober }) => prober.view('probed')?.state)
+    await until(seen, ['answering', 'answering', 'answering'])
+    assert.equal(vendor.listed, 1)
+  } finally {
+    vendor.close()
+  }
 })
