@@ -15,7 +15,6 @@ import { publicUrlOf } from './api/server/address.ts'
 import { openServer } from './api/server/open.ts'
 import { openAssets } from './assets/open.ts'
 import type { AssetHost } from './assets/store.ts'
-import { ENDPOINTS, inReferenceOrder } from './catalog/index.ts'
 import { addSections } from './catalog/section.ts'
 import { openCatalog } from './catalog/store.ts'
 import type { Config } from './config.ts'
@@ -29,6 +28,7 @@ import { agents } from './extensions/agents/extension.ts'
 import { alerts } from './extensions/alerts/extension.ts'
 import { archive } from './extensions/archive/extension.ts'
 import { background } from './extensions/background/extension.ts'
+import { completions } from './extensions/completions/extension.ts'
 import { connect } from './extensions/connect/extension.ts'
 import { directory } from './extensions/directory/extension.ts'
 import { docs } from './extensions/docs/extension.ts'
@@ -129,6 +129,7 @@ export const EXTENSIONS = [
   alerts,
   archive,
   background,
+  completions,
   connect,
   directory,
   docs,
@@ -145,8 +146,6 @@ export const EXTENSIONS = [
   tracing,
   warehouse,
 ] as const satisfies readonly Extension<never, never>[]
-/** Those of the core and of all extensions. */
-export const ALL_ENDPOINTS = inReferenceOrder([...ENDPOINTS, ...EXTENSIONS.flatMap(({ entries }) => entries)])
 addSections(EXTENSIONS.flatMap(({ catalog }) => catalog ?? []))
 addAccountRules(EXTENSIONS.flatMap(({ verify }) => verify))
 

@@ -21,6 +21,7 @@ import type { World } from './kernel/world.ts'
 import type { Ledger } from './ledger/ledger.ts'
 import type { Resource } from './operator/resource.ts'
 import type { PathHooks } from './pipeline/hooks.ts'
+import type { PaidEndpoint } from './pipeline/paid-endpoint.ts'
 import type { Billing } from './reports/billing.ts'
 import type { CallStore } from './reports/dialect.ts'
 import type { CheckDeps, VendorChecks } from './routing/checks.ts'
@@ -67,6 +68,9 @@ export interface CallWarehouse {
   readonly incidents: () => readonly Incident[]
 }
 
+/** A free one has handlers that its extension mounts; one that sells says itself what answers there. */
+type Entry = (EndpointSpec & { readonly sells?: undefined }) | PaidEndpoint
+
 interface LoginParts {
   readonly world: World
   readonly upstream: Upstream
@@ -93,7 +97,7 @@ export interface Extension<Core, Place, Own = object> {
   readonly checks: ((of: CheckDeps) => VendorChecks) | undefined
   readonly tracer: ((of: TracerParts) => Tracer | undefined) | undefined
   /** The endpoints that it adds to the public API. */
-  readonly entries: readonly EndpointSpec[]
+  readonly entries: readonly Entry[]
   /** Addresses that take WebSockets, and nothing else. */
   readonly sockets: readonly EndpointSpec[]
   /** Its resources, for their description only. */
@@ -145,8 +149,8 @@ interface Parts<Core, Own, Place> {
   readonly checks?: (of: CheckDeps) => VendorChecks
   /** Follows every call; undefined: it is not configured. */
   readonly tracer?: (of: TracerParts) => Tracer | undefined
-  /** Endpoints of the public API, with their ids; `endpoints` mounts them. */
-  readonly entries?: readonly EndpointSpec[]
+  /** Endpoints of the public API, with their ids; `endpoints` mounts the free ones. */
+  readonly entries?: readonly Entry[]
   readonly sockets?: readonly EndpointSpec[]
   /** Constructs what the other members use besides the core. */
   readonly open?: (core: Core) => Own | Promise<Own>

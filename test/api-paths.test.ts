@@ -1,8 +1,7 @@
 // An endpoint is found however its path is spelt, and a caller cannot tell by its answer how it was.
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
-import { ENDPOINTS } from '../src/catalog/index.ts'
-import { jsonOf, testGateway } from './gateway.ts'
+import { jsonOf, OFFERED, testGateway } from './gateway.ts'
 import { assert, test } from './kit.ts'
 
 const g = testGateway({ plain: true })
@@ -81,7 +80,7 @@ test('what is refused, and what is answered, is the same however the path is spe
   const { key } = await g.account()
   const restricted = await g.account({ models: ['beta-opus-5'] })
   const poor = await g.account({ credits: 0n })
-  const paths = ENDPOINTS.filter(({ sells, method, largeBody }) => sells && method === 'POST' && !largeBody)
+  const paths = OFFERED.filter(({ sells, method, largeBody }) => sells && method === 'POST' && !largeBody)
   for (const { path, aliases } of paths)
     for (const at of [path, ...aliases]) {
       if (at.includes('{')) continue

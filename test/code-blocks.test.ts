@@ -9,7 +9,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { parse as parseYaml } from 'yaml'
 import defaultCatalog from '../src/catalog/default.json' with { type: 'json' }
 import { checkDocument } from '../src/catalog/document.ts'
-import { ALL_ENDPOINTS } from '../src/compose.ts'
+import { ALL_ENDPOINTS } from '../src/entries.ts'
 import { blocksOf, pages, programsOf, ROOT } from './code-blocks.ts'
 import { commandLineOf } from './command-line.ts'
 import { BY, OPERATOR_TOKEN, testGateway } from './gateway.ts'

@@ -2,7 +2,8 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import type { JsonSchema } from '../src/catalog/endpoint.ts'
-import { ALL_ENDPOINTS, EXTENSIONS } from '../src/compose.ts'
+import { EXTENSIONS } from '../src/compose.ts'
+import { ALL_ENDPOINTS } from '../src/entries.ts'
 import { openapiDocument } from '../src/extensions/docs/openapi.ts'
 
 interface Parameter {

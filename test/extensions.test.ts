@@ -1,9 +1,12 @@
 // What a gateway can do without: with every extension switched off it starts, sells a call, and answers 404 where they
 // were.
+import type { EndpointSpec } from '../src/catalog/endpoint.ts'
+import { ENDPOINTS } from '../src/catalog/index.ts'
 import { EXTENSIONS } from '../src/compose.ts'
+import { ALL_ENDPOINTS } from '../src/entries.ts'
 import type { LoginStep, SecurityView } from '../src/identity/views.ts'
 import { startGateway, testGateway, textOf } from './gateway.ts'
-import { assert, test } from './kit.ts'
+import { assert, pluck, test } from './kit.ts'
 import { asBrowser } from './operator-server.ts'
 
 const g = testGateway({ isShared: true })
@@ -39,6 +42,12 @@ for (const { name } of EXTENSIONS)
     const alone = await startGateway({ env: { TOLLGATE_EXTENSIONS_OFF: others.join(',') } })
     await alone.close()
   })
+
+test('the endpoints of extensions are listed among those that commands and examples know', () => {
+  const brought = [...ENDPOINTS, ...EXTENSIONS.flatMap(({ entries }) => [...entries])]
+  const ids = (specs: readonly EndpointSpec[]) => pluck(specs, 'id').toSorted()
+  assert.deepEqual(ids(ALL_ENDPOINTS), ids(brought))
+})
 
 test('a gateway does not start with an extension switched off that there is not', async () => {
   await assert.rejects(startGateway({ env: { TOLLGATE_EXTENSIONS_OFF: 'fiance' } }), /"fiance".*agents.*finance/)

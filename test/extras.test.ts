@@ -1,6 +1,6 @@
 // What vendors price higher than the catalog does is refused before anything is held, and asking for headers is free.
 import { isDataEndpoint } from '../src/catalog/endpoint.ts'
-import { ALL_ENDPOINTS } from '../src/compose.ts'
+import { ALL_ENDPOINTS } from '../src/entries.ts'
 import { testGateway, textOf } from './gateway.ts'
 import { afterEach, assert, test } from './kit.ts'
 

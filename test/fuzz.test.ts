@@ -1,5 +1,5 @@
 // `npm run fuzz` with a few thousand requests.
-import { ALL_ENDPOINTS } from '../src/compose.ts'
+import { ALL_ENDPOINTS } from '../src/entries.ts'
 import { fuzz } from './fuzz/run.ts'
 import { assert, runs, test } from './kit.ts'
 

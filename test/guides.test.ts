@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { readPresets } from '../src/catalog/preset.ts'
-import { ALL_ENDPOINTS } from '../src/compose.ts'
+import { ALL_ENDPOINTS } from '../src/entries.ts'
 import { BY, testGateway } from './gateway.ts'
 import { assert, test } from './kit.ts'
 import { rawGet } from './raw-get.ts'

@@ -1,6 +1,6 @@
 // Ids in addresses that are none: whatever a stranger writes where an id belongs, no vendor is asked by it.
 import { request as httpRequest } from 'node:http'
-import { ALL_ENDPOINTS } from '../src/compose.ts'
+import { ALL_ENDPOINTS } from '../src/entries.ts'
 import { PROTOCOLS } from '../src/meter/kind.ts'
 import { vendorCall } from '../src/protocols/protocol.ts'
 import { OPERATOR_TOKEN, testGateway } from './gateway.ts'

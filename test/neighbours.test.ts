@@ -1,7 +1,7 @@
 // One tenant must not be felt by another: each attack runs beside somebody else, who must not notice.
 import { connect } from 'node:net'
 import pg from 'pg'
-import { ENDPOINTS } from '../src/catalog/index.ts'
+import { ALL_ENDPOINTS } from '../src/entries.ts'
 import { startProxy } from './chaos/proxy.ts'
 import { type FreshDatabase, freshDatabase } from './database.ts'
 import { fastWorld } from './faults/chat-vendor.ts'
@@ -145,7 +145,7 @@ interface Slow {
 }
 
 /** The endpoints that take a file. */
-const FORMS = new Set(ENDPOINTS.flatMap(({ form, path }) => (form ? [path] : [])))
+const FORMS = new Set(ALL_ENDPOINTS.flatMap(({ form, path }) => (form ? [path] : [])))
 /** What the file is called there. */
 const FILE_NAMES: Readonly<Record<string, string>> = { '/v1/images/edits': 'image', '/v1/videos': 'input_reference' }
 /** Every way in which a body is read. */

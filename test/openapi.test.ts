@@ -2,7 +2,8 @@
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { ALL_ENDPOINTS, EXTENSIONS } from '../src/compose.ts'
+import { EXTENSIONS } from '../src/compose.ts'
+import { ALL_ENDPOINTS } from '../src/entries.ts'
 import { openapiDocument } from '../src/extensions/docs/openapi.ts'
 import { ADMIN_PREFIX } from '../src/operator/admin.ts'
 import type { ConsoleDeps } from '../src/operator/console.ts'

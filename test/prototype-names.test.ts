@@ -1,7 +1,7 @@
 // Names that every object of the language inherits, where a stranger gives a name: they are names like others, and no
 // fault of ours.
 import { readPresets } from '../src/catalog/preset.ts'
-import { ALL_ENDPOINTS } from '../src/compose.ts'
+import { ALL_ENDPOINTS } from '../src/entries.ts'
 import { OPERATOR_TOKEN, testGateway } from './gateway.ts'
 import { assert, runs, test } from './kit.ts'
 

@@ -21,7 +21,7 @@ const EXTENSIONS = 'extensions'
 /** What several extensions need and the core does not; they import no other. */
 const FOR_SEVERAL = ['billing', 'connection', 'logins', 'postgres', 'probes', 's3'].map((name) => `extensions/${name}`)
 /** What stands beside the folders is put together from all of them; only what starts the program may ask for it. */
-const BESIDE = ['commands.ts', 'compose.ts', 'config.ts', 'endpoints.ts', 'extension.ts', 'installation.ts']
+const BESIDE = ['commands.ts', 'compose.ts', 'config.ts', 'entries.ts', 'extension.ts', 'installation.ts']
 const STARTERS = ['process', 'cli', 'extensions']
 
 const LINES_MAX = 600

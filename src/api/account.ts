@@ -18,15 +18,7 @@ import { mostOf } from '../meter/bounds.ts'
 import { readPictures } from '../pipeline/arrive.ts'
 import type { PathHooks } from '../pipeline/hooks.ts'
 import { inBatch, isBatchable } from '../pipeline/in-batch.ts'
-import {
-  broughtBy,
-  type Incoming,
-  type PaidSpec,
-  type Read,
-  type ReadDeps,
-  type RequestBody,
-  read,
-} from '../pipeline/read.ts'
+import { broughtBy, isPaid, type PaidSpec, type Read, type ReadDeps, type RequestBody, read } from '../pipeline/read.ts'
 import { permitAt } from '../pipeline/readers.ts'
 import { countGeminiTokens, countResponseTokens, countTokens, readModelName } from '../protocols/text/text.ts'
 import { balanceSentence } from '../reports/balance-sentence.ts'
@@ -188,8 +180,8 @@ interface Question {
   readonly body: Buffer
   /** The endpoint's id; null: it follows from the body. */
   readonly endpoint: string | null
-  /** The endpoint itself, where it has no address, and how it is read. */
-  readonly own?: Pick<Incoming, 'spec' | 'reader'> | undefined
+  /** The endpoint itself, where it has no address. */
+  readonly own?: PaidSpec | undefined
   /** As a line of a batch, at the price that its model has there. */
   readonly batch?: boolean
   readonly principal: Principal
@@ -197,7 +189,7 @@ interface Question {
   readonly lease?: ByteLease | null
 }
 
-const paidOf = (catalog: Catalog) => endpointsOf(catalog).filter((spec): spec is PaidSpec => spec.sells !== undefined)
+const paidOf = (catalog: Catalog) => endpointsOf(catalog).filter(isPaid)
 
 async function readQuoted(
   { body, endpoint, own, batch = false, principal, lease }: Question,
@@ -206,7 +198,7 @@ async function readQuoted(
 ): Promise<Quoted> {
   const json = readJson(body)
   const paid = paidOf(catalog)
-  const named = own ? [own.spec] : paid.filter(({ id }) => id === endpoint)
+  const named = own ? [own] : paid.filter(({ id }) => id === endpoint)
   const specs = endpoint === null ? likely(json, catalog, principal) : named
   let first: Fault | undefined
   let best: Quoted | undefined
@@ -216,7 +208,7 @@ async function readQuoted(
       const asked = spec.sells === 'image' ? await withPictures(body, room) : { json }
       const brought = await broughtBy(principal, deps.read)
       const parts = isDataEndpoint(spec) ? asParts(json, spec) : { params: {}, query: '', body: asked }
-      const quoted = { endpoint: spec.id, ...read({ ...own, spec, catalog, principal, brought, ...parts }, deps.read) }
+      const quoted = { endpoint: spec.id, ...read({ spec, catalog, principal, brought, ...parts }, deps.read) }
       if (batch && !(deps.background && isBatchable(spec)))
         throw invalid(`"batch" must be false: ${spec.path} is not offered in batches.`, 'batch')
       // A body that several endpoints can read is meant for the one that knows most of its members.

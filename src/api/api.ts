@@ -16,7 +16,7 @@ import { asFault, CLIENT_CLOSED, Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import { newId, type World } from '../kernel/world.ts'
 import type { RecordedCall, Recorder, Recording } from '../pipeline/hooks.ts'
-import type { PaidSpec } from '../pipeline/read.ts'
+import { isPaid, type PaidSpec } from '../pipeline/read.ts'
 import type { Monitor } from '../telemetry/monitor.ts'
 import type { Overload } from '../telemetry/overload.ts'
 import type { Refusals } from '../telemetry/refusals.ts'
@@ -153,12 +153,11 @@ interface Endpoints {
 
 export function mountApi(api: Api, { free, paid, catalog }: Endpoints): void {
   const handleOf = (spec: EndpointSpec) => {
-    const { id, sells } = spec
     // An endpoint that sells nothing is listed as a free one.
-    return sells === undefined ? free[id as FreeId] : paid({ ...spec, sells })
+    return isPaid(spec) ? paid(spec) : free[spec.id as FreeId]
   }
 
-  mountAll(api, ENDPOINTS, handleOf)
+  mountAll(api, [...ENDPOINTS, ...catalog.current.added.filter(isPaid)], handleOf)
   // Those of products come and go with the versions of the catalog.
   api.follow(
     () => definedEndpoints(catalog.current),

@@ -1,27 +1,18 @@
 // The paid endpoints: each request is read into what it asks for, and put on the path.
 import { readIdempotencyKey } from '../admission/idempotency.ts'
 import { isDataEndpoint } from '../catalog/endpoint.ts'
-import { Fault, invalid } from '../kernel/fault.ts'
+import { invalid } from '../kernel/fault.ts'
 import { type JsonText, readJson, withMembers } from '../kernel/json.ts'
 import { newId } from '../kernel/world.ts'
 import { type ArriveDeps, arrive, readBody, readFor } from '../pipeline/arrive.ts'
 import type { PathHooks } from '../pipeline/hooks.ts'
-import { broughtBy, type PaidSpec, type RequestBody } from '../pipeline/read.ts'
+import { completed, type Taken } from '../pipeline/paid-endpoint.ts'
+import { broughtBy, type PaidSpec } from '../pipeline/read.ts'
 import type { ResponseSink } from '../pipeline/response-sink.ts'
 import { serve } from '../pipeline/serve.ts'
-import { readAudioForm } from '../protocols/media/openai-audio.ts'
-import {
-  BODY_BYTES_MAX,
-  checkImageContentType,
-  readEditForm,
-  readImageBody,
-} from '../protocols/media/openai-images/body.ts'
-import { readVideoBody } from '../protocols/media/video-task/request.ts'
 import { JSON_HEADER } from '../protocols/text/json-answer.ts'
-import { chatsOf } from '../protocols/text/openai-completions.ts'
 import { routingHeaders } from '../routing/preference.ts'
 import type { Handle, RequestContext } from './api.ts'
-import { CompletionSink, completeAll } from './completions.ts'
 import { arriving, type BodyRules, jsonBody } from './server/body.ts'
 import { type Caller, RecordingCaller } from './server/caller.ts'
 import { rawQuery } from './server/server.ts'
@@ -30,27 +21,38 @@ export interface PaidDeps extends ArriveDeps, Pick<PathHooks, 'background'> {
   readonly bodies: BodyRules
 }
 
-/** What of a request is its body, as far as the endpoint has one. */
-interface Taken extends RequestBody {
-  /** What an idempotency key is bound to: the body, or a hash of it. Absent: the endpoint takes no such key. */
-  readonly digest?: string | Buffer | undefined
-}
-
 const NO_BODY: Taken = { json: readJson(Buffer.from('{}')) }
 
 export function paidHandler(deps: PaidDeps): (spec: PaidSpec) => Handle {
-  return (spec) => {
-    const take = bodyOf(spec)
-    if (spec.largeBody) return (request, out) => handleLarge(request, out, spec, deps)
+  return (given) => {
+    const spec = completed(given)
+    const { take } = spec
+    if (take) return (request, out) => handleLarge(request, out, { spec, take }, deps)
+    const bodyTo = bodyOf(spec)
     // Of other endpoints nothing runs in the background, or is several calls.
-    const isOne = spec.id !== 'completions' && spec.format !== 'openai-responses'
-    const go = isOne ? handle : handleSmall
-    return (request, out) => go(request, out, { spec, body: take(request) }, deps)
+    const go = spec.convert || spec.format === 'openai-responses' ? handleSmall : handle
+    return (request, out) => go(request, out, { spec, body: bodyTo(request) }, deps)
   }
 }
 
-async function handleLarge(request: RequestContext, out: Caller, spec: PaidSpec, deps: PaidDeps): Promise<void> {
-  const body = await takeLarge(request, spec, deps)
+/** A body of up to hundreds of megabytes is read straight from the socket, within the budget of bytes. */
+async function handleLarge(
+  request: RequestContext,
+  out: Caller,
+  { spec, take }: { spec: PaidSpec; take: NonNullable<PaidSpec['take']> },
+  deps: PaidDeps,
+): Promise<void> {
+  const { raw, headers } = request
+  const { 'content-type': contentType, 'content-length': length } = headers
+  const lease = request.lease! // The route of a large body has made it.
+  const body = await take({
+    pieces: arriving(raw, deps.bodies, lease),
+    lease,
+    contentType,
+    contentLength: length === undefined ? undefined : Number(length),
+    isRepeatable: idempotencyKeyOf(request) !== undefined,
+  })
+  lease.shrinkTo(body.json.text.length + (body.pictures?.inlineBytes ?? 0) + (body.file?.bytes ?? 0))
   if (out instanceof RecordingCaller) out.recording.asked(body.json.text)
   await handle(request, out, { spec, body }, deps)
 }
@@ -62,23 +64,14 @@ export function handleSmall(
   asked: { spec: PaidSpec; body: Taken },
   deps: PaidDeps,
 ): Promise<void> {
-  if (asked.spec.id === 'completions') return handleCompletion(request, out, asked, deps)
-  const { background, previous_response_id: previous } = asked.body.json.value
-  const isPlain = asked.spec.format !== 'openai-responses' || (background !== true && typeof previous !== 'string')
+  const { spec, body } = asked
+  if (spec.convert)
+    return spec.convert(body.json, out, (json, sink, part) =>
+      handle(request, sink, { spec, body: { ...body, json }, part }, deps),
+    )
+  const { background, previous_response_id: previous } = body.json.value
+  const isPlain = spec.format !== 'openai-responses' || (background !== true && typeof previous !== 'string')
   return isPlain ? handle(request, out, asked, deps) : handleResponse(request, out, asked, deps)
-}
-
-function handleCompletion(
-  request: RequestContext,
-  out: ResponseSink,
-  { spec, body }: { spec: PaidSpec; body: Taken },
-  deps: PaidDeps,
-): Promise<void> {
-  const chats = chatsOf(body.json).map((json) => ({ ...body, json }))
-  const [only, ...more] = chats
-  if (only && more.length === 0) return handle(request, new CompletionSink(out), { spec, body: only }, deps)
-  const calls = chats.map((body, part) => (sink: ResponseSink) => handle(request, sink, { spec, body, part }, deps))
-  return completeAll(out, calls)
 }
 
 async function handleResponse(
@@ -104,7 +97,7 @@ async function handleResponse(
 async function handle(
   request: RequestContext,
   out: ResponseSink,
-  { spec, body, part }: { spec: PaidSpec; body: Taken; part?: number },
+  { spec, body, part }: { spec: PaidSpec; body: Taken; part?: number | undefined },
   deps: PaidDeps,
 ): Promise<void> {
   const { principal, params, headers } = request
@@ -159,57 +152,6 @@ function addressed(json: JsonText, request: RequestContext, spec: PaidSpec): Jso
     json,
     Object.fromEntries(Object.entries(says).map(([name, value]) => [name, JSON.stringify(value)])),
   )
-}
-
-/** A body of up to hundreds of megabytes is read straight from the socket, within the budget of bytes. */
-function takeLarge(request: RequestContext, spec: PaidSpec, deps: PaidDeps): Promise<Taken> {
-  if (!spec.form) return takePictures(request, deps)
-  if (spec.sells === 'video') return takeVideo(request, deps)
-  return spec.sells === 'image' ? takeEdit(request, deps) : takeRecording(request, deps)
-}
-
-async function takePictures(request: RequestContext, deps: PaidDeps): Promise<Taken> {
-  checkImageContentType(request.headers['content-type'])
-  const contentLength = contentLengthOf(request)
-  if ((contentLength ?? 0) > BODY_BYTES_MAX) throw new Fault('request_too_large')
-  const lease = request.lease! // The route of a large body has made it.
-  const digest = idempotencyKeyOf(request) !== undefined
-  const read = await readImageBody(arriving(request.raw, deps.bodies, lease), { contentLength, digest })
-  // The text is gone; what stays are the pictures and little else.
-  lease.shrinkTo(read.inlineBytes + read.json.text.length)
-  return { json: read.json, pictures: { ...read, lease }, digest: read.digest }
-}
-
-/** A form with pictures, within the same budget. */
-async function takeEdit(request: RequestContext, deps: PaidDeps): Promise<Taken> {
-  const lease = request.lease! // The route of a large body has made it.
-  const read = await readEditForm(arriving(request.raw, deps.bodies, lease), formHeadersOf(request))
-  lease.shrinkTo(read.inlineBytes + read.json.text.length)
-  return { json: read.json, pictures: { ...read, lease }, digest: read.digest }
-}
-
-/** A form of a video, or the same as JSON. */
-async function takeVideo(request: RequestContext, deps: PaidDeps): Promise<Taken> {
-  const body = arriving(request.raw, deps.bodies, request.lease)
-  const { json, digest } = await readVideoBody(body, formHeadersOf(request))
-  request.lease?.shrinkTo(json.text.length)
-  return { json, digest }
-}
-
-/** A form with a recording, within the same budget. */
-async function takeRecording(request: RequestContext, deps: PaidDeps): Promise<Taken> {
-  const body = arriving(request.raw, deps.bodies, request.lease)
-  const { json, file, digest } = await readAudioForm(body, formHeadersOf(request))
-  request.lease?.shrinkTo(file.bytes + json.text.length)
-  return { json, file, digest }
-}
-
-function formHeadersOf(request: RequestContext) {
-  return { contentType: request.headers['content-type'], contentLength: contentLengthOf(request) }
-}
-
-function contentLengthOf({ headers: { 'content-length': length } }: RequestContext): number | undefined {
-  return length === undefined ? undefined : Number(length)
 }
 
 function cacheHeaderOf(header: string): boolean | undefined {

@@ -60,6 +60,8 @@ export interface EndpointSpec {
   readonly recorded?: true
   /** Its body may have hundreds of megabytes, and is read from the socket in pieces. */
   readonly largeBody?: true
+  /** A request may be several calls. */
+  readonly several?: true
   /** Its body is a form with a file; quotes of it are JSON like all others. */
   readonly form?: true
   /** The type of an answer that is no JSON. */
@@ -68,6 +70,8 @@ export interface EndpointSpec {
   readonly hidesModels?: true
   /** The default model of the contract; used only with TOLLGATE_FILL_DEFAULT_MODEL. */
   readonly presetModel?: string
+  /** In the reference it stands behind the endpoint with this id. Absent: in the order of the lists. */
+  readonly after?: string
   readonly title: string
   readonly description: string
   /** Query and path parameters, by their case-sensitive names; their order is the order of forwarding. */

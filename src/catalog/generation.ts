@@ -1,7 +1,8 @@
 // The endpoints of models, generation, jobs and accounts: paths and parameters. Their behaviour is in the
 // protocols and in the pipeline; only data endpoints are complete in their entries.
+
+import type { KindName } from '../meter/kind.ts'
 import { speech, transcriptions, translations } from './audio.ts'
-import { completions } from './completions.ts'
 import { embeddings } from './embeddings.ts'
 import type { EndpointEntry, EndpointSpec } from './endpoint.ts'
 import { choice, inPath, integer, modelInPath, text } from './field.ts'
@@ -55,7 +56,6 @@ export const PAID = defineEndpoints({
     body: chatBody.schema,
     answer: chatAnswer,
   },
-  completions,
   responses: {
     route: 'POST /alpha/responses',
     aliases: ['/alpha/v1/responses', '/v1/responses'],
@@ -293,11 +293,14 @@ export const FREE = defineEndpoints({
 
 export type FreeId = keyof typeof FREE
 
-export function defineEndpoints<Id extends string>(entries: Record<Id, EndpointEntry>): Record<Id, EndpointSpec> {
+/** `Sells`: nothing, unless one of them sells something. */
+export function defineEndpoints<Id extends string, Sells extends KindName | undefined = undefined>(
+  entries: Record<Id, EndpointEntry & { readonly sells?: Sells }>,
+): Record<Id, EndpointSpec & { readonly sells?: Sells }> {
   const named = Object.entries<EndpointEntry>(entries).map(([id, { route, ...entry }]) => {
     const [method, path] = route.split(' ')
     return [id, { id, method, path, aliases: [], surface: 'native', ...withRouting(entry) }]
   })
   // The type of a route says what stands before its space.
-  return Object.fromEntries(named) as Record<Id, EndpointSpec>
+  return Object.fromEntries(named) as Record<Id, EndpointSpec & { sells?: Sells }>
 }

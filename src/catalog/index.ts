@@ -7,8 +7,13 @@ import { FREE, PAID } from './generation.ts'
 import { allSections } from './section.ts'
 import { SOCIAL } from './social.ts'
 
-export const inReferenceOrder = (specs: readonly EndpointSpec[]): readonly EndpointSpec[] =>
-  Object.keys(TAGS).flatMap((tag) => specs.filter((spec) => spec.tag === tag))
+export function inReferenceOrder(specs: readonly EndpointSpec[]): readonly EndpointSpec[] {
+  const ids = new Set(specs.map(({ id }) => id))
+  const behind = Map.groupBy(specs, ({ after = '' }) => (ids.has(after) ? after : ''))
+  const from = (id: string): EndpointSpec[] => (behind.get(id) ?? []).flatMap((spec) => [spec, ...from(spec.id)])
+  const all = from('')
+  return Object.keys(TAGS).flatMap((tag) => all.filter((spec) => spec.tag === tag))
+}
 
 export const ENDPOINTS = inReferenceOrder([...Object.values(PAID), ...Object.values(FREE), ...SOCIAL, ...ANALYTICS])
 

@@ -5,12 +5,8 @@ import { kindRow } from '../meter/kind.ts'
 import { scaled } from '../meter/price.ts'
 import type { PaidSpec, Read } from './read.ts'
 
-/** A legacy completion may be several calls. */
 export const isBatchable = (spec: EndpointSpec): spec is PaidSpec =>
-  spec.sells !== undefined &&
-  kindRow(spec.sells).batchable === true &&
-  !spec.path.includes('{') &&
-  spec.id !== 'completions'
+  spec.sells !== undefined && kindRow(spec.sells).batchable === true && !spec.path.includes('{') && !spec.several
 
 /** The same request at its model's batch price. */
 export function inBatch<T extends Read>(asked: T): T {

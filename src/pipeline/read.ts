@@ -1,6 +1,6 @@
-// What a request asks for: its parameters, its product, and whether its key may have it. One reader for each kind of
-// product (readers.ts), by which the paid endpoints and the quote read alike. A request that is rejected here has sent
-// and held nothing.
+// What a request asks for: its parameters, its product, and whether its key may have it. Each paid endpoint has one
+// reader (paid-endpoint.ts), by which calls and quotes are read alike. A request that is rejected here has sent and
+// held nothing.
 
 import { mayUse, type Principal, requireEndpoint } from '../admission/api-key.ts'
 import { LABEL_HEADERS, LABEL_MEMBERS, type Labels, readLabels, requireLabels } from '../admission/labels.ts'
@@ -38,13 +38,17 @@ import type { ByokKeys, OwnKeys, OwnUse } from '../upstream/credentials/byok-key
 import type { Fallback } from './call.ts'
 import { givenIn, withLonger, withQuery } from './guarded-parts.ts'
 import type { Guard, Guardrails } from './hooks.ts'
-import { modelAt, type Reader, readerOf, withPreset } from './readers.ts'
+import { readerOf, type Serving } from './paid-endpoint.ts'
+import { modelAt, withPreset } from './readers.ts'
 import type { CacheRule } from './response-cache.ts'
 import { type ShadowRead, shadowOf } from './shadow-read.ts'
 
-export interface PaidSpec extends EndpointSpec {
+/** Without what answers there, it is one of the core's or of data. */
+export interface PaidSpec extends EndpointSpec, Partial<Serving> {
   readonly sells: KindName
 }
+
+export const isPaid = (spec: EndpointSpec): spec is PaidSpec => spec.sells !== undefined
 
 /** The caller and the endpoint. */
 export interface Whose {
@@ -62,8 +66,6 @@ export interface Incoming extends Whose {
   readonly brought: Brought
   /** Of the request, by lower-case names. Absent: there is none. */
   readonly headers?: RequestHeaders | undefined
-  /** Of the call of a tool or of a session: how the extension that sells it reads it. */
-  readonly reader?: ((incoming: Incoming) => ReturnType<Reader>) | undefined
   /** Of background work: the labels of the request that started it. */
   readonly ordered?: Labels | undefined
   /** The caller's `x-tollgate-cache` header; absent: not given. */

@@ -1,10 +1,10 @@
-// One reader for each kind of product: its request, and the product if its key may have it.
+// How requests are read, by what they ask for: the request, and the product if its key may have it.
 import { createHash } from 'node:crypto'
 import { mayUse } from '../admission/api-key.ts'
 import { type Bridge, bridgeOf } from '../catalog/bridge.ts'
 import type { Model } from '../catalog/document.ts'
 import type { DataEndpointSpec, EndpointSpec } from '../catalog/endpoint.ts'
-import { ENDPOINTS } from '../catalog/index.ts'
+import { endpointsOf } from '../catalog/index.ts'
 import { cacheKey } from '../catalog/query.ts'
 import { type Catalog, type DataProduct, findDataProduct } from '../catalog/store.ts'
 import { dataTraits, readTextTraits } from '../catalog/traits.ts'
@@ -16,16 +16,12 @@ import { countedUnits } from '../meter/charge.ts'
 import type { KindName, Unit } from '../meter/kind.ts'
 import { readDataRequest } from '../protocols/data/http-api.ts'
 import { readSocialRequest } from '../protocols/data/social-v2.ts'
-import { readOcrRequest } from '../protocols/media/mistral-ocr.ts'
-import { readSpeechRequest, readTranscriptionRequest } from '../protocols/media/openai-audio.ts'
+import { readTranscriptionRequest } from '../protocols/media/openai-audio.ts'
 import { readImageRequest } from '../protocols/media/openai-images/request.ts'
 import { ANY_MODEL, asJob, readVideoRequest } from '../protocols/media/video-task/request.ts'
 import type { JobRequest, PaidRequest } from '../protocols/protocol.ts'
-import { readGeminiEmbeddingsRequest } from '../protocols/text/gemini/embed.ts'
 import { JSON_HEADER, type JsonWish, readJsonWish, withJsonChecked } from '../protocols/text/json-answer.ts'
-import { readEmbeddingsRequest } from '../protocols/text/openai-embeddings.ts'
 import { readCompactRequest } from '../protocols/text/openai-responses/compact.ts'
-import { readModerationsRequest, readRerankRequest } from '../protocols/text/rerank-and-moderation.ts'
 import { type ModelFacts, readModelName, readTextRequest } from '../protocols/text/text.ts'
 import { profileOf } from './profile.ts'
 import type { Incoming, PaidSpec, Read, ReadDeps, Whose } from './read.ts'
@@ -37,26 +33,6 @@ export type Reader = (
   deps: ReadDeps,
 ) => Pick<Read, 'paidRequest' | 'product' | 'cache'> & { readonly routes?: Read['routes'] | undefined }
 
-/** Realtime is read by the extension that has its sessions. */
-const READERS: Record<Exclude<KindName, 'realtime'>, Reader> = {
-  text: readText,
-  embedding: readEmbedding,
-  rerank: readRerank,
-  moderation: byModel('moderation', readModerationsRequest),
-  ocr: byModel('ocr', readOcrRequest),
-  transcription: readTranscription,
-  speech: byModel('speech', readSpeechRequest),
-  image: readImage,
-  video: readVideo,
-  data: readData,
-}
-
-export function readerOf({ reader, spec: { id, sells } }: Incoming): Reader {
-  if (reader) return reader
-  if (sells !== 'realtime') return READERS[sells]
-  throw new Fault('internal', { internal: { why: 'a call brought no reader', id } })
-}
-
 /** For the checks that do not depend on the model, when there is no such model. */
 const NO_MODEL: ModelFacts = {
   uid: '',
@@ -65,7 +41,7 @@ const NO_MODEL: ModelFacts = {
 }
 const NO_DATA_TRAITS = dataTraits.parse({})
 
-function readText(incoming: Incoming, deps: ReadDeps): ReturnType<Reader> {
+export function readText(incoming: Incoming, deps: ReadDeps): ReturnType<Reader> {
   const filled = deps.presets ? withPreset(incoming, deps) : incoming.body.json
   const header = incoming.headers?.[JSON_HEADER]
   const isSilent = incoming.isBare || (header === undefined && !filled.member('plugins'))
@@ -135,22 +111,7 @@ export function byModel(
   }
 }
 
-function readEmbedding(incoming: Incoming, deps: ReadDeps): ReturnType<Reader> {
-  const { id, surface } = incoming.spec
-  const shape = id === 'gemini/embed_batch' ? 'batch' : 'one'
-  return byModel('embedding', (json, uid, model) =>
-    surface === 'gemini'
-      ? readGeminiEmbeddingsRequest(json, uid, model, shape)
-      : readEmbeddingsRequest(json, uid, model),
-  )(incoming, deps)
-}
-
-function readRerank(incoming: Incoming, deps: ReadDeps): ReturnType<Reader> {
-  const shape = incoming.spec.id === 'rerank/v2' ? 'cohere' : 'vendor'
-  return byModel('rerank', (json, uid, model) => readRerankRequest(json, uid, model, shape))(incoming, deps)
-}
-
-function readImage(incoming: Incoming, deps: ReadDeps): ReturnType<Reader> {
+export function readImage(incoming: Incoming, deps: ReadDeps): ReturnType<Reader> {
   const json = withPreset(incoming, deps)
   const uid = readModelName(json)
   const pictures = { ...incoming.body.pictures!, json }
@@ -163,20 +124,23 @@ function readImage(incoming: Incoming, deps: ReadDeps): ReturnType<Reader> {
   return { paidRequest, product: permit('image', uid, incoming) }
 }
 
-function readTranscription(incoming: Incoming): ReturnType<Reader> {
-  const { json, file } = incoming.body
-  const uid = readModelName(json)
-  const model = modelAt(incoming.catalog, uid)
-  const known = model?.enabled && model.type === 'transcription' ? model : undefined
-  const work = incoming.spec.id === 'translations' ? 'translations' : 'transcriptions'
-  return {
-    paidRequest: readTranscriptionRequest({ json, file, work }, uid, known),
-    product: permit('transcription', uid, incoming),
+export const readTranscription =
+  (work: 'transcriptions' | 'translations'): Reader =>
+  (incoming) => {
+    const { json, file } = incoming.body
+    const uid = readModelName(json)
+    const model = modelAt(incoming.catalog, uid)
+    const known = model?.enabled && model.type === 'transcription' ? model : undefined
+    return {
+      paidRequest: readTranscriptionRequest({ json, file, work }, uid, known),
+      product: permit('transcription', uid, incoming),
+    }
   }
-}
 
-function readVideo(incoming: Incoming, deps: ReadDeps): ReturnType<Reader> {
-  if (incoming.spec.id !== 'video/create') return byModel('video', readVideoAsk)(incoming, deps)
+export const readVideo = byModel('video', readVideoAsk)
+
+/** As the openai SDK sends it. */
+export const readCreation: Reader = (incoming, deps) => {
   const body = { ...incoming.body, json: asJob(incoming.body.json) }
   return byModel('video', (json, uid, model) => {
     const asked = readVideoAsk(json, uid, model)
@@ -190,7 +154,7 @@ function readVideoAsk(json: JsonText, uid: string, model?: Model): JobRequest {
   return { product: uid, stream: false, price: video.price, worst: video.worst, order: video }
 }
 
-function readData(incoming: Incoming, deps: ReadDeps): ReturnType<Reader> {
+export function readData(incoming: Incoming, deps: ReadDeps): ReturnType<Reader> {
   const { world, pageTokens } = deps
   const { catalog, principal, params, query, headers } = incoming
   const spec = incoming.spec as DataEndpointSpec
@@ -252,7 +216,7 @@ function permit(kind: KindName, uid: string, whose: Whose): Model {
     throw invalid(`"${uid}" is not a model of the type ${kind}; GET /v1/models lists the types.`, 'model')
   if (spec.format && !model.clientFormats.includes(spec.format)) {
     const paths = model.clientFormats.map(
-      (clientFormat) => ENDPOINTS.find(({ format }) => format === clientFormat)!.path,
+      (clientFormat) => endpointsOf(catalog).find(({ format }) => format === clientFormat)!.path,
     )
     throw invalid(`"${uid}" is not offered here; use ${paths.join(' or ')}.`, 'model')
   }
@@ -261,7 +225,7 @@ function permit(kind: KindName, uid: string, whose: Whose): Model {
 
 /** For a free endpoint that names a model: rejects the same models as the paid endpoint. */
 export function permitAt({ modelOf }: EndpointSpec, uid: string, whose: Omit<Whose, 'spec'>): void {
-  const spec = ENDPOINTS.find((one): one is PaidSpec => one.id === modelOf && one.sells !== undefined)
+  const spec = endpointsOf(whose.catalog).find((one): one is PaidSpec => one.id === modelOf && one.sells !== undefined)
   if (!spec)
     throw new Fault('internal', { internal: { why: 'no paid endpoint has the models of a free one', modelOf } })
   permit(spec.sells, uid, { ...whose, spec })

@@ -6,9 +6,8 @@ import { ANALYTICS } from '../../src/catalog/analytics.ts'
 import { type DataEndpointSpec, type JsonSchema, rulesOf } from '../../src/catalog/endpoint.ts'
 import { allowedText, type Field } from '../../src/catalog/field.ts'
 import { FREE, PAID } from '../../src/catalog/generation.ts'
-import { ENDPOINTS } from '../../src/catalog/index.ts'
 import { SOCIAL } from '../../src/catalog/social.ts'
-import { ALL_ENDPOINTS } from '../../src/compose.ts'
+import { ALL_ENDPOINTS } from '../../src/entries.ts'
 import { billingDetails, invoiceView } from '../../src/extensions/billing/invoices/views.ts'
 import { openapiDocument } from '../../src/extensions/docs/openapi.ts'
 import { pascal } from '../../src/extensions/docs/reference.ts'
@@ -62,7 +61,7 @@ export const PATHS = {
   purses: '/v1/purses',
 }
 
-export const PAID_IDS = ENDPOINTS.filter(({ sells }) => sells !== undefined).map(({ id }) => id)
+export const PAID_IDS = ALL_ENDPOINTS.filter(({ sells }) => sells !== undefined).map(({ id }) => id)
 
 /** One method of a client: `websites.historyVisits`. */
 export interface Method {

@@ -2,7 +2,7 @@
 // documentation. What differs from run to run (ids, times, addresses) is replaced, so that a run on any day records the
 // same.
 import { type EndpointSpec, exampleBody } from '../../src/catalog/endpoint.ts'
-import { ALL_ENDPOINTS } from '../../src/compose.ts'
+import { ALL_ENDPOINTS } from '../../src/entries.ts'
 import type { RecordedAnswer } from '../../src/extensions/docs/endpoint-page.ts'
 import { realWorld, type World } from '../../src/kernel/world.ts'
 import { startGateway, type TestGateway } from '../gateway.ts'

@@ -1,7 +1,7 @@
 // The list of endpoints, for the reference.
 import type { EndpointSpec, JsonSchema } from '../../src/catalog/endpoint.ts'
 import { allowedText } from '../../src/catalog/field.ts'
-import { ALL_ENDPOINTS } from '../../src/compose.ts'
+import { ALL_ENDPOINTS } from '../../src/entries.ts'
 import { openapiDocument } from '../../src/extensions/docs/openapi.ts'
 import { code, page, table } from './markdown.ts'
 

@@ -7,6 +7,7 @@ import { arriving, type BodyRules, jsonBody } from '../../api/server/body.ts'
 import type { Caller } from '../../api/server/caller.ts'
 import { rawQuery } from '../../api/server/server.ts'
 import { isId } from '../../catalog/field.ts'
+import type { Catalog, CatalogStore } from '../../catalog/store.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
 import { type JsonText, readJson } from '../../kernel/json.ts'
 import { FormError, FormReader, type PartHead } from '../../kernel/parsers/multipart.ts'
@@ -18,6 +19,7 @@ import { FILE_BYTES_MAX, type FileRow, type Files, type Upload, viewFile } from 
 import { ENDPOINT_URLS, endpointAt } from './lines.ts'
 
 interface BatchDeps {
+  readonly catalog: Pick<CatalogStore, 'current'>
   readonly files: Files
   readonly batches: Batches
   readonly bodies: BodyRules
@@ -39,7 +41,7 @@ export const DOWNLOAD = {
 }
 
 export function batchHandlers(deps: BatchDeps): HandlersOf<keyof typeof BATCHES> {
-  const { files, batches } = deps
+  const { catalog, files, batches } = deps
 
   const ownFile = async (request: RequestContext): Promise<FileRow> => {
     const found = await files.find(accountOf(request), idOf(request))
@@ -95,7 +97,7 @@ export function batchHandlers(deps: BatchDeps): HandlersOf<keyof typeof BATCHES>
       return send(out, pageOf(rows.map(viewBatch), rows, more))
     },
     async 'batches/create'(request, out) {
-      const order = readOrder(readJson(jsonBody(request)), request.principal)
+      const order = readOrder(readJson(jsonBody(request)), request.principal, catalog.current)
       return send(out, viewBatch(await batches.create({ ...order, labels: labelsOf(request) }, viewerOf(request))))
     },
     'batches/{id}': async (request, out) => send(out, viewBatch(await ownBatch(request))),
@@ -191,9 +193,9 @@ function readFacts(fields: ReadonlyMap<string, string>): number {
   return readBody(fileExpiry, readJson(Buffer.from(JSON.stringify({ expires_after: given })))).expires_after.seconds
 }
 
-function readOrder(json: JsonText, principal: Principal) {
+function readOrder(json: JsonText, principal: Principal, catalog: Catalog) {
   const { output_expires_after: kept, metadata = null, ...order } = readBody(batchBody, json)
-  const spec = endpointAt(order.endpoint)
+  const spec = endpointAt(order.endpoint, catalog)
   if (!spec) throw invalid(`"endpoint" must be one of ${ENDPOINT_URLS.join(', ')}.`, 'endpoint')
   requireEndpoint(principal, spec)
   return { ...order, ...WINDOW, output_seconds: kept?.seconds ?? FILE_SECONDS_MAX, metadata }

@@ -151,7 +151,7 @@ async function workOff(batch: ClaimedBatch, deps: StepDeps): Promise<number> {
   const { world } = path
   const lines = await table.left(batch, STEP_LINES)
   const input = await files.find(batch.account_id, batch.input_file_id)
-  const spec = endpointAt(batch.endpoint)
+  const spec = endpointAt(batch.endpoint, deps.catalog.current)
   if (lines.length === 0 || !input || !spec) {
     await table.move(batch, { from: ['in_progress'], to: 'finalizing' })
     return 0
@@ -222,7 +222,7 @@ const ENDINGS = {
 async function finish(batch: ClaimedBatch, deps: StepDeps): Promise<number | undefined> {
   const { table } = deps
   const { status: now, account_id: account } = batch
-  const spec = endpointAt(batch.endpoint)
+  const spec = endpointAt(batch.endpoint, deps.catalog.current)
   const ending = ENDINGS[now === 'cancelling' ? 'cancelled' : now === 'finalizing' ? 'completed' : 'expired']
   const [output, errors] = [lazyFile(batch, deps, 'output'), lazyFile(batch, deps, 'errors')]
   try {
@@ -352,7 +352,7 @@ function createBatchQueries(
         throw new Fault('rate_limited', { message: 'A file of this account is being checked.', retryAfterSeconds: 2 })
       checking.add(account)
       try {
-        const spec = endpointAt(endpoint)
+        const spec = endpointAt(endpoint, deps.catalog.current)
         const principal = playerOf(account)
         const brought = spec && (await broughtBy(principal, deps.read))
         const { total, errors } = await readLines((await files.read(file)) ?? [], endpoint, {

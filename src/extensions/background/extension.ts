@@ -55,7 +55,7 @@ export const background = defineExtension({
   endpoints({ background, catalog, byokKeys }, { api, bodies, path, read }: Place) {
     const { files, batches, responses } = background()
     mountFree(api, STORED, storedHandlers({ catalog, byokKeys, path, read }, responses))
-    mountFree(api, BATCHES, batchHandlers({ files, batches, bodies }))
+    mountFree(api, BATCHES, batchHandlers({ files, batches, bodies, catalog }))
     mountFree(api, MESSAGE_BATCHES, messageBatchHandlers({ files, batches }))
   },
   work: ({ database }) =>

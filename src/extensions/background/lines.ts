@@ -1,5 +1,7 @@
 // Splits a batch's file into lines and validates them all before the first one runs.
-import { ENDPOINTS } from '../../catalog/index.ts'
+import { endpointsOf } from '../../catalog/index.ts'
+import type { Catalog } from '../../catalog/store.ts'
+import { ALL_ENDPOINTS } from '../../entries.ts'
 import { asFault } from '../../kernel/fault.ts'
 import { isObject, readJson } from '../../kernel/json.ts'
 import { isBatchable } from '../../pipeline/in-batch.ts'
@@ -28,16 +30,16 @@ const ERRORS_MAX = 100
 const CUSTOM_ID_CHARS_MAX = 512
 const LINE_BREAK = 10
 
-const OFFERED = ENDPOINTS.filter(isBatchable)
-
-export function endpointAt(url: string): PaidSpec | undefined {
-  return OFFERED.find(({ path, aliases }) => path === url || aliases.includes(url))
-}
+/** Undefined: this gateway has none there whose requests a batch may have. */
+export const endpointAt = (url: string, catalog: Catalog): PaidSpec | undefined =>
+  endpointsOf(catalog)
+    .filter(isBatchable)
+    .find(({ path, aliases }) => path === url || aliases.includes(url))
 
 /** The paths below /v1, as the SDKs name them. */
-export const ENDPOINT_URLS: readonly string[] = OFFERED.flatMap(({ path, aliases }) => [path, ...aliases]).filter(
-  (url) => url.startsWith('/v1/'),
-)
+export const ENDPOINT_URLS: readonly string[] = ALL_ENDPOINTS.filter(isBatchable)
+  .flatMap(({ path, aliases }) => [path, ...aliases])
+  .filter((url) => url.startsWith('/v1/'))
 
 /** The request body of a valid line. */
 export function bodyOf(line: Buffer): Buffer {

@@ -5,6 +5,7 @@ import { keySeenBy, maySee, requireEndpoint } from '../../admission/api-key.ts'
 import type { HandlersOf, RequestContext } from '../../api/api.ts'
 import { jsonBody } from '../../api/server/body.ts'
 import { rawQuery } from '../../api/server/server.ts'
+import { PAID } from '../../catalog/generation.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
 import { isObject, type Json, objectOf, readJson } from '../../kernel/json.ts'
 import { readBody } from '../../protocols/check.ts'
@@ -13,7 +14,7 @@ import { afterOf, batchUnknown, DOWNLOAD, labelsOf, limitOf, pageOf, send, WINDO
 import type { BatchRow } from './batch-table.ts'
 import type { Batches } from './batches.ts'
 import type { FileRow, Files } from './files.ts'
-import { endpointAt, readLines } from './lines.ts'
+import { readLines } from './lines.ts'
 import { type MESSAGE_BATCHES, messageBatchBody } from './message-batch-endpoints.ts'
 
 const ENDPOINT = '/v1/messages'
@@ -41,8 +42,7 @@ export function messageBatchHandlers(deps: {
     },
     async 'messages/batches/create'(request, out) {
       const { principal } = request
-      const spec = endpointAt(ENDPOINT)
-      if (spec) requireEndpoint(principal, spec)
+      requireEndpoint(principal, PAID.messages)
       const { requests } = readBody(messageBatchBody, readJson(jsonBody(request)))
       const file = await linesFile(request, requests, files)
       const { id: input_file_id } = file

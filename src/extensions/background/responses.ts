@@ -4,6 +4,7 @@
 import { createHash } from 'node:crypto'
 import { type ApiKeys, maySee, type Principal } from '../../admission/api-key.ts'
 import type { Labels } from '../../admission/labels.ts'
+import { PAID } from '../../catalog/generation.ts'
 import { catalogFor } from '../../catalog/store.ts'
 import type { Database } from '../../database/database.ts'
 import { sql } from '../../database/database.ts'
@@ -16,7 +17,8 @@ import type { ContentSealer } from '../../kernel/secret.ts'
 import { every } from '../../kernel/timers.ts'
 import { newId } from '../../kernel/world.ts'
 import type { Background } from '../../pipeline/hooks.ts'
-import { broughtBy, type PaidSpec, read } from '../../pipeline/read.ts'
+import { completed } from '../../pipeline/paid-endpoint.ts'
+import { broughtBy, read } from '../../pipeline/read.ts'
 import type { ResponseSink } from '../../pipeline/response-sink.ts'
 import { mustBe } from '../../protocols/check.ts'
 import { echoed } from '../../protocols/text/openai-responses/pass.ts'
@@ -32,7 +34,6 @@ import {
   type Told,
 } from './call.ts'
 import { secondsOf } from './files.ts'
-import { endpointAt } from './lines.ts'
 import { EventTaker, follow, hasEvents, ours, pruneEvents, removeEvents } from './response-events.ts'
 
 /** A response that runs in the background, or ran there. */
@@ -95,7 +96,7 @@ const WAIT_MS_MAX = 30_000
 const VENDOR_TRIES_MAX = 5
 const CANCEL_LOOK_MS = 1_000
 const CANCEL_WAIT_MS = 2_000
-const SPEC = endpointAt('/v1/responses') as PaidSpec // The list of endpoints has it.
+const SPEC = completed({ ...PAID.responses, sells: 'text' })
 
 const COLUMNS = '*, now() >= expires_at as overdue'
 const INSERT = sql('background_insert')`

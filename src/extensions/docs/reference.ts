@@ -1,7 +1,7 @@
 // Generates the reference pages of the data endpoints.
 import { type DataEndpointSpec, exampleBody, isDataEndpoint, rulesOf } from '../../catalog/endpoint.ts'
 import { allowedText, type Field } from '../../catalog/field.ts'
-import { ENDPOINTS } from '../../catalog/index.ts'
+import { ALL_ENDPOINTS } from '../../entries.ts'
 import type { ClientCall, Tables } from './snippet.ts'
 
 const ERRORS = [
@@ -162,12 +162,12 @@ function exampleCalls(spec: DataEndpointSpec): { typescript: string; python: str
 
 /** By the id of a text endpoint, or by the kind of product; if several endpoints sell a kind, the first. */
 export function snippetTables(): Pick<Tables, 'posts' | 'calls'> {
-  const posts = ENDPOINTS.flatMap((spec) => {
+  const posts = ALL_ENDPOINTS.flatMap((spec) => {
     const { id, sells, format, method, path } = spec
     if (!sells || method !== 'POST') return []
     const { model: _, file: __, ...example } = exampleBody(spec)
     return [[format ? id : sells, { id, path, example }] as const]
   })
-  const calls = ENDPOINTS.filter(isDataEndpoint).map((spec) => [spec.id, clientCall(spec)] as const)
+  const calls = ALL_ENDPOINTS.filter(isDataEndpoint).map((spec) => [spec.id, clientCall(spec)] as const)
   return { posts: Object.fromEntries(posts.toReversed()), calls: Object.fromEntries(calls) }
 }

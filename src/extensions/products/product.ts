@@ -8,6 +8,7 @@ import { ENDPOINTS } from '../../catalog/index.ts'
 import { sampleOf } from '../../catalog/json-schema.ts'
 import { isQuickPattern } from '../../catalog/pattern.ts'
 import type { CatalogSection, Problem } from '../../catalog/section.ts'
+import { ALL_ENDPOINTS } from '../../entries.ts'
 import type { DataProtocolName } from '../../meter/kind.ts'
 import type { Pricing } from '../../meter/price.ts'
 import { isJsonType } from '../../protocols/data/http-api.ts'
@@ -217,7 +218,7 @@ interface Priced {
 
 /** Reserved ids: paths of built-in endpoints below `/v1`, and names for all data of a kind. */
 const TAKEN: ReadonlySet<string> = new Set([
-  ...ENDPOINTS.flatMap(({ path, aliases }) => [path, ...aliases].map((one) => one.split('/')[2] ?? '')),
+  ...ALL_ENDPOINTS.flatMap(({ path, aliases }) => [path, ...aliases].map((one) => one.split('/')[2] ?? '')),
   'socialapi',
   'siteanalytics',
   'mcp',

@@ -2,7 +2,6 @@
 import { readFile } from 'node:fs/promises'
 import { type EndpointSpec, exampleBody, isDataEndpoint, type JsonSchema, rulesOf } from '../../catalog/endpoint.ts'
 import { allowedText } from '../../catalog/field.ts'
-import { ENDPOINTS, inReferenceOrder } from '../../catalog/index.ts'
 import {
   CliError,
   type Command,
@@ -15,7 +14,7 @@ import {
   told,
 } from '../../cli/command.ts'
 import { list } from '../../cli/table.ts'
-import { ADDED_ENDPOINTS } from '../../endpoints.ts'
+import { ALL_ENDPOINTS } from '../../entries.ts'
 import { nearest } from '../../kernel/nearest.ts'
 import { type Priced, priceSummary } from '../../meter/price-words.ts'
 import { chartOf, saidIn, showAnswer } from './present.ts'
@@ -24,9 +23,7 @@ import { chartOf, saidIn, showAnswer } from './present.ts'
 const nameOf = ({ id }: EndpointSpec) => id.replace(/^siteanalytics\//, '').replaceAll(/[{}]/g, '')
 
 /** Endpoints that only stream are left out, because a table needs the whole answer. */
-const CALLABLE = inReferenceOrder([...ENDPOINTS, ...ADDED_ENDPOINTS]).filter(
-  (spec) => spec.answer !== undefined || !spec.streams,
-)
+const CALLABLE = ALL_ENDPOINTS.filter((spec) => spec.answer !== undefined || !spec.streams)
 const ENDPOINT_NAMES = CALLABLE.map(nameOf)
 
 const OWN: Readonly<Record<string, Option>> = {

@@ -10,7 +10,7 @@ import { asFault, CLIENT_CLOSED, Fault } from '../../../kernel/fault.ts'
 import { readJson } from '../../../kernel/json.ts'
 import { type ArriveDeps, arrive, readBody, readFor, readPictures } from '../../../pipeline/arrive.ts'
 import type { Recorder, Recording } from '../../../pipeline/hooks.ts'
-import { broughtBy, type Incoming, type PaidSpec, type RequestBody } from '../../../pipeline/read.ts'
+import { broughtBy, type PaidSpec, type RequestBody } from '../../../pipeline/read.ts'
 import { BufferedSink } from '../../../pipeline/response-sink.ts'
 import { serve } from '../../../pipeline/serve.ts'
 import type { ByteBudget, ByteLease } from '../../../upstream/budget.ts'
@@ -42,7 +42,7 @@ interface Paid {
 }
 
 export async function callEndpoint(
-  { spec, tool, reader }: { readonly spec: PaidSpec; readonly tool: string } & Pick<Incoming, 'reader'>,
+  { spec, tool }: { readonly spec: PaidSpec; readonly tool: string },
   request: Request,
   call: ToolCall,
   deps: PaidDeps,
@@ -60,7 +60,6 @@ export async function callEndpoint(
       query,
       body,
       headers: { ...headers, ...given },
-      reader,
     }
     const { asked, catalog } = readFor(reading, deps)
     const { want, most } = estimate(asked)

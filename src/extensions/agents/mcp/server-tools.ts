@@ -31,8 +31,8 @@ function serverTool(spec: ServerToolSpec, from: string, deps: ServerToolDeps): T
     const { toolServers } = deps
     const signIns = await toolServers.signInsOf(principal.accountId)
     const onProgress = request._meta?.progressToken === undefined ? undefined : progress
-    const reader = (incoming: Incoming) => readTool(spec, incoming, { toolServers, signIns, onProgress })
-    return { spec, reader }
+    const read = (incoming: Incoming) => readTool(spec, incoming, { toolServers, signIns, onProgress })
+    return { ...spec, read }
   }
   return {
     name,
@@ -54,7 +54,7 @@ function serverTool(spec: ServerToolSpec, from: string, deps: ServerToolDeps): T
       findDataProduct(catalog, spec.product)?.enabled === true,
     async run(call) {
       const body = Buffer.from(JSON.stringify(call.args))
-      const { value, charge } = await callEndpoint({ ...(await own(call)), tool: name }, { body }, call, deps)
+      const { value, charge } = await callEndpoint({ spec: await own(call), tool: name }, { body }, call, deps)
       const { content, structuredContent } = value as { content: ContentBlock[]; structuredContent?: unknown } // As call.ts writes it.
       return { structured: structuredContent, text: '', content, charge }
     },

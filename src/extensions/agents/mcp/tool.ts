@@ -16,7 +16,7 @@ import type { Catalog } from '../../../catalog/store.ts'
 import { type Credits, formatCredits, parseCredits } from '../../../kernel/credits.ts'
 import { Fault, invalid } from '../../../kernel/fault.ts'
 import { isObject } from '../../../kernel/json.ts'
-import type { Incoming } from '../../../pipeline/read.ts'
+import type { PaidSpec } from '../../../pipeline/read.ts'
 
 /** Listings are filtered by group; each of the first four has its own path. */
 export type Group = 'analytics' | 'social' | 'media' | 'products' | 'text' | 'account' | 'servers'
@@ -84,8 +84,8 @@ export interface Tool {
   readonly openWorld: boolean
   /** The endpoint that parses the arguments for a quote. Absent: the tool is free of charge. */
   readonly endpoint?: string
-  /** That endpoint and how it is read, where only this tool has it. */
-  readonly own?: (call: ToolCall) => Promise<Pick<Incoming, 'spec' | 'reader'>>
+  /** That endpoint, where only this tool has it. */
+  readonly own?: (call: ToolCall) => Promise<PaidSpec>
   /** Converts the arguments to the endpoint's body, where the two differ. */
   readonly asBody?: (args: Arguments) => Arguments
   /** Whether this key may use the tool and the catalog has something to serve it with. */

@@ -5,10 +5,10 @@ import { invalid } from '../../../kernel/fault.ts'
 import { isObject, objectOf, readJson, text } from '../../../kernel/json.ts'
 import { newId } from '../../../kernel/world.ts'
 import { type ArriveDeps, readFor } from '../../../pipeline/arrive.ts'
-import { broughtBy, type PaidSpec } from '../../../pipeline/read.ts'
-import { type CLIENT_SECRETS, SOCKETS } from '../endpoints.ts'
+import { broughtBy } from '../../../pipeline/read.ts'
+import type { CLIENT_SECRETS } from '../endpoints.ts'
 import type { ClientSecrets } from './client-secrets.ts'
-import { readerOf } from './reader.ts'
+import { realtimeEndpoint } from './reader.ts'
 import { isTranscribed } from './response.ts'
 import { RealtimeSession } from './session.ts'
 
@@ -31,11 +31,10 @@ export function clientSecretHandlers(deps: ClientSecretDeps): HandlersOf<keyof t
       const { principal, headers } = request
       const { user, safety_identifier } = value
       const body = { json: readJson(Buffer.from(JSON.stringify({ model, user, safety_identifier }))) }
-      const spec = SOCKETS.realtime as PaidSpec // It sells realtime.
+      const spec = realtimeEndpoint()
       // What the session would be refused for is said now.
       const brought = await broughtBy(principal, deps.read)
-      const reader = readerOf(deps.read)
-      const asked = { spec, principal, brought, params: {}, query: '', body, headers, reader }
+      const asked = { spec, principal, brought, params: {}, query: '', body, headers }
       const { labels } = readFor(asked, deps).asked
       const { models } = deps.catalog.current.document
       const state = new RealtimeSession(model, isTranscribed(models[model]))

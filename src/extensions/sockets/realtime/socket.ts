@@ -11,7 +11,7 @@ import { BYOK } from '../../../ledger/operation.ts'
 import { type ArriveDeps, arrive, readFor } from '../../../pipeline/arrive.ts'
 import type { Arrived } from '../../../pipeline/call.ts'
 import type { Recording } from '../../../pipeline/hooks.ts'
-import { broughtBy, type PaidSpec } from '../../../pipeline/read.ts'
+import { broughtBy } from '../../../pipeline/read.ts'
 import type { ResponseSink } from '../../../pipeline/response-sink.ts'
 import { candidatesOf, serve } from '../../../pipeline/serve.ts'
 import type { PaidRequest, Target } from '../../../protocols/protocol.ts'
@@ -20,10 +20,9 @@ import { readErrorBody } from '../../../protocols/vendor-words.ts'
 import { attempt } from '../../../routing/attempt.ts'
 import type { ByteLease } from '../../../upstream/budget.ts'
 import { type CallerSocket, CLOSE } from '../caller-sockets.ts'
-import { SOCKETS } from '../endpoints.ts'
 import type { SocketHandle, SocketSession } from '../handshake.ts'
 import { type ClientSecret, type ClientSecrets, secretIn } from './client-secrets.ts'
-import { readerOf } from './reader.ts'
+import { realtimeEndpoint } from './reader.ts'
 import { contextOf, FRAME_END, isTranscribed, type RealtimeLink, type TranscriptLink } from './response.ts'
 import { RealtimeSession } from './session.ts'
 import { VendorResponse } from './vendor-response.ts'
@@ -37,7 +36,6 @@ export function realtimeSocket(deps: ArriveDeps & { readonly clientSecrets: Clie
   }
 }
 
-const SPEC = SOCKETS.realtime as PaidSpec // It sells realtime.
 const NOT_OFFERED = ['intent', 'call_id']
 /** How long a vendor may take until its session is set up. */
 const SET_UP_MS = 15_000
@@ -373,20 +371,19 @@ class LiveSession {
     const { principal, headers, id: requestId } = call
     const { read } = this.#deps
     const known = this.#secret && { known: { labels: this.#secret.labels } }
-    const [brought, reader] = [await broughtBy(principal, read), readerOf(read, link)]
+    const brought = await broughtBy(principal, read)
     const incoming = {
-      spec: SPEC,
+      spec: realtimeEndpoint(link),
       principal,
       brought,
       params: {},
       query: '',
       body: { json },
       headers,
-      reader,
       ...known,
     }
     const { asked, catalog } = readFor(incoming, this.#deps)
-    const arrival = { requestId, principal, endpoint: SPEC.id, out, headers }
+    const arrival = { requestId, principal, endpoint: 'realtime', out, headers }
     return { arrived: arrive(arrival, asked, catalog, this.#deps.path) }
   }
 

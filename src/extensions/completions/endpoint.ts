@@ -1,7 +1,8 @@
 // The legacy completions endpoint: body and answer. Each prompt is served as a chat with one message.
 import * as z from 'zod'
-import { listOf, schemaOf, wholeNumber } from './body.ts'
-import { type EndpointEntry, having, integer, list, nullable, object, string } from './endpoint.ts'
+import { listOf, schemaOf, wholeNumber } from '../../catalog/body.ts'
+import { having, integer, list, nullable, object, string } from '../../catalog/endpoint.ts'
+import { defineEndpoints } from '../../catalog/generation.ts'
 
 /** As many as LangChain sends at once. */
 const PROMPTS_MAX = 20
@@ -49,18 +50,22 @@ const answer = having('id object created model choices', {
   usage: object({ prompt_tokens: integer, completion_tokens: integer, total_tokens: integer }),
 })
 
-export const completions: EndpointEntry = {
-  route: 'POST /v1/completions',
-  aliases: ['/alpha/completions', '/alpha/v1/completions'],
-  tag: 'Text',
-  surface: 'chat',
-  sells: 'text',
-  format: 'openai-chat',
-  streams: true,
-  title: 'Completion (legacy)',
-  description:
-    'The completions of older programs, answered by any text model that chats: each prompt becomes a chat with one message, at the price of that chat. Several prompts are several calls. An extension of the contract.',
-  returns: 'A `text_completion`, or with `stream: true` events of the same.',
-  body: schemaOf(completionsBody),
-  answer,
-}
+export const COMPLETIONS = defineEndpoints({
+  completions: {
+    route: 'POST /v1/completions',
+    aliases: ['/alpha/completions', '/alpha/v1/completions'],
+    tag: 'Text',
+    surface: 'chat',
+    sells: 'text',
+    format: 'openai-chat',
+    streams: true,
+    several: true,
+    after: 'chat',
+    title: 'Completion (legacy)',
+    description:
+      'The completions of older programs, answered by any text model that chats: each prompt becomes a chat with one message, at the price of that chat. Several prompts are several calls. An extension of the contract.',
+    returns: 'A `text_completion`, or with `stream: true` events of the same.',
+    body: schemaOf(completionsBody),
+    answer,
+  },
+})

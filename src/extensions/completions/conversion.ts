@@ -1,8 +1,8 @@
 // Legacy completions on top of chat: prompts become chats, and chat completions and their chunks become completions.
-import { completionsBody } from '../../catalog/completions.ts'
 import { edited, isObject, type Json, type JsonText, objectOf, objects, readJson, text } from '../../kernel/json.ts'
+import { readBody, wrong } from '../../protocols/check.ts'
 import { bytesOf, bytesToText, eachBlock, encodeEvent, readEvent, SseBlocks } from '../../upstream/sse.ts'
-import { readBody, wrong } from '../check.ts'
+import { completionsBody } from './endpoint.ts'
 
 /** Members that a chat does not have. */
 const OWN = ['prompt', 'suffix', 'echo', 'logprobs', 'best_of', 'messages']

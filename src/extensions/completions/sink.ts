@@ -1,7 +1,7 @@
 // The legacy completions: chats on the path of all calls, and a sink that turns their answers into completions.
-import { formatCredits, parseCredits } from '../kernel/credits.ts'
-import { BufferedSink, type ResponseSink } from '../pipeline/response-sink.ts'
-import { CompletionEvents, completionOf } from '../protocols/text/openai-completions.ts'
+import { formatCredits, parseCredits } from '../../kernel/credits.ts'
+import { BufferedSink, type ResponseSink } from '../../pipeline/response-sink.ts'
+import { CompletionEvents, completionOf } from './conversion.ts'
 
 export class CompletionSink implements ResponseSink {
   readonly #out: ResponseSink

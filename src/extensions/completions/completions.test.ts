@@ -1,7 +1,7 @@
 // Legacy completions: the openai package's `completions.create` unchanged, and the same over the network.
 import OpenAI from 'openai'
-import { testGateway } from './gateway.ts'
-import { assert, pluck, test } from './kit.ts'
+import { testGateway } from '../../../test/gateway.ts'
+import { assert, pluck, test } from '../../../test/kit.ts'
 
 let key: string
 let account: string

@@ -1,0 +1,14 @@
+// Every endpoint in code as it is described, the core's and those of all extensions: for commands, examples and what
+// lists endpoints where no gateway runs.
+import { ENDPOINTS, inReferenceOrder } from './catalog/index.ts'
+import { BATCHES } from './extensions/background/batch-endpoints.ts'
+import { MESSAGE_BATCHES } from './extensions/background/message-batch-endpoints.ts'
+import { STORED } from './extensions/background/stored-endpoints.ts'
+import { COMPLETIONS } from './extensions/completions/endpoint.ts'
+import { CLIENT_SECRETS } from './extensions/sockets/endpoints.ts'
+
+const ADDED = [STORED, BATCHES, MESSAGE_BATCHES, COMPLETIONS, CLIENT_SECRETS].flatMap((entries) =>
+  Object.values(entries),
+)
+
+export const ALL_ENDPOINTS = inReferenceOrder([...ENDPOINTS, ...ADDED])

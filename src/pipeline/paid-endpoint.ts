@@ -1,0 +1,145 @@
+// The paid endpoints, each complete: its entry, and what answers there. Those of the core are a list here; extensions
+// bring values of the same type.
+import type { EndpointSpec } from '../catalog/endpoint.ts'
+import { PAID } from '../catalog/generation.ts'
+import { Fault } from '../kernel/fault.ts'
+import type { JsonText } from '../kernel/json.ts'
+import type { FormHeaders } from '../protocols/media/form.ts'
+import { readOcrRequest } from '../protocols/media/mistral-ocr.ts'
+import { readAudioForm, readSpeechRequest } from '../protocols/media/openai-audio.ts'
+import {
+  BODY_BYTES_MAX,
+  checkImageContentType,
+  readEditForm,
+  readImageBody,
+} from '../protocols/media/openai-images/body.ts'
+import { readVideoBody } from '../protocols/media/video-task/request.ts'
+import type { PaidRequest } from '../protocols/protocol.ts'
+import { readGeminiEmbeddingsRequest } from '../protocols/text/gemini/embed.ts'
+import { readEmbeddingsRequest } from '../protocols/text/openai-embeddings.ts'
+import { readModerationsRequest, readRerankRequest } from '../protocols/text/rerank-and-moderation.ts'
+import type { ByteLease } from '../upstream/budget.ts'
+import type { Incoming, PaidSpec, RequestBody } from './read.ts'
+import {
+  byModel,
+  type Reader,
+  readCreation,
+  readData,
+  readImage,
+  readText,
+  readTranscription,
+  readVideo,
+} from './readers.ts'
+import type { ResponseSink } from './response-sink.ts'
+
+/** What answers at a paid endpoint. */
+export interface Serving {
+  readonly read: Reader
+  /** Of an entry with a large body: takes it as it arrives. */
+  readonly take?: (body: ArrivingBody) => Promise<Taken>
+  /** Of an entry whose requests may be several calls: makes them, and answers by `out` what they give. */
+  readonly convert?: (json: JsonText, out: ResponseSink, call: PartCall) => Promise<void>
+  /** The least that a vendor can be asked of a model, to test it. Absent: even that is expensive. */
+  readonly smallest?: (uid: string) => PaidRequest
+}
+
+/** What an extension brings. */
+export type PaidEndpoint = PaidSpec & Serving
+
+/** A body that is read from the socket, within the budget of bytes. */
+interface ArrivingBody extends FormHeaders {
+  readonly pieces: AsyncIterable<Buffer>
+  readonly lease: ByteLease
+  /** The request has an idempotency key. */
+  readonly isRepeatable: boolean
+}
+
+/** What of a request is its body, as far as the endpoint has one. */
+export interface Taken extends RequestBody {
+  /** What an idempotency key is bound to: the body, or a hash of it. Absent: the endpoint takes no such key. */
+  readonly digest?: string | Buffer | undefined
+}
+
+/** Makes one of the calls of a request. `part`: which of several it is. */
+type PartCall = (json: JsonText, out: ResponseSink, part?: number) => Promise<void>
+
+/** Each entry with what answers there. */
+export function paidEndpoints<Id extends string>(
+  entries: Readonly<Record<Id, EndpointSpec>>,
+  servings: Readonly<Record<NoInfer<Id>, Serving>>,
+): readonly PaidEndpoint[] {
+  return Object.entries<EndpointSpec>(entries).map(([id, { sells, ...spec }]) => {
+    const serving = servings[id as Id] // It is a key of both.
+    if (!sells || !spec.largeBody !== !serving.take || !spec.several !== !serving.convert)
+      throw new Error(`The entry "${id}" does not go with what answers there.`)
+    return { ...spec, sells, ...serving }
+  })
+}
+
+const TEXT: Serving = { read: readText }
+const DATA: Serving = { read: readData }
+
+const PAID_ENDPOINTS = paidEndpoints(PAID, {
+  chat: TEXT,
+  responses: TEXT,
+  'responses/compact': TEXT,
+  messages: TEXT,
+  gemini: TEXT,
+  'gemini/stream': TEXT,
+  embeddings: { read: byModel('embedding', readEmbeddingsRequest) },
+  'gemini/embed': {
+    read: byModel('embedding', (json, uid, model) => readGeminiEmbeddingsRequest(json, uid, model, 'one')),
+  },
+  'gemini/embed_batch': {
+    read: byModel('embedding', (json, uid, model) => readGeminiEmbeddingsRequest(json, uid, model, 'batch')),
+  },
+  rerank: { read: byModel('rerank', readRerankRequest) },
+  'rerank/v2': { read: byModel('rerank', (json, uid, model) => readRerankRequest(json, uid, model, 'cohere')) },
+  moderations: { read: byModel('moderation', readModerationsRequest) },
+  ocr: { read: byModel('ocr', readOcrRequest) },
+  transcriptions: { read: readTranscription('transcriptions'), take: takeRecording },
+  translations: { read: readTranscription('translations'), take: takeRecording },
+  speech: { read: byModel('speech', readSpeechRequest) },
+  images: { read: readImage, take: takePictures },
+  'images/edits': { read: readImage, take: takeEdit },
+  video: { read: readVideo },
+  'video/create': { read: readCreation, take: takeVideo },
+})
+
+const KNOWN: ReadonlyMap<string, Serving> = new Map(PAID_ENDPOINTS.map((one) => [one.id, one]))
+
+/** The entry with what answers there. */
+export const completed = (spec: PaidSpec): PaidSpec => (spec.read ? spec : { ...spec, ...servingOf(spec) })
+
+function servingOf({ id, sells }: PaidSpec): Serving {
+  const serving = sells === 'data' ? DATA : KNOWN.get(id)
+  if (!serving) throw new Fault('internal', { internal: { why: 'nothing reads what this endpoint is asked', id } })
+  return serving
+}
+
+export const readerOf = ({ spec }: Incoming): Reader => spec.read ?? servingOf(spec).read
+
+async function takePictures({ pieces, lease, isRepeatable, ...headers }: ArrivingBody): Promise<Taken> {
+  const { contentType, contentLength } = headers
+  checkImageContentType(contentType)
+  if ((contentLength ?? 0) > BODY_BYTES_MAX) throw new Fault('request_too_large')
+  // The text is gone; what stays are the pictures and little else.
+  const read = await readImageBody(pieces, { contentLength, digest: isRepeatable })
+  return { json: read.json, pictures: { ...read, lease }, digest: read.digest }
+}
+
+/** A form with pictures. */
+async function takeEdit({ pieces, lease, ...headers }: ArrivingBody): Promise<Taken> {
+  const read = await readEditForm(pieces, headers)
+  return { json: read.json, pictures: { ...read, lease }, digest: read.digest }
+}
+
+/** A form of a video, or the same as JSON. */
+function takeVideo({ pieces, ...headers }: ArrivingBody): Promise<Taken> {
+  return readVideoBody(pieces, headers)
+}
+
+/** A form with a recording. */
+function takeRecording({ pieces, ...headers }: ArrivingBody): Promise<Taken> {
+  return readAudioForm(pieces, headers)
+}
