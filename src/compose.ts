@@ -35,6 +35,7 @@ import { docs } from './extensions/docs/extension.ts'
 import { finance } from './extensions/finance/extension.ts'
 import { guardrails } from './extensions/guardrails/extension.ts'
 import { logins } from './extensions/logins/extension.ts'
+import { ocr } from './extensions/ocr/extension.ts'
 import { prices } from './extensions/prices/extension.ts'
 import { probes } from './extensions/probes/extension.ts'
 import { products } from './extensions/products/extension.ts'
@@ -136,6 +137,7 @@ export const EXTENSIONS = [
   finance,
   guardrails,
   logins,
+  ocr,
   prices,
   probes,
   products,

@@ -5,9 +5,10 @@ import { BATCHES } from './extensions/background/batch-endpoints.ts'
 import { MESSAGE_BATCHES } from './extensions/background/message-batch-endpoints.ts'
 import { STORED } from './extensions/background/stored-endpoints.ts'
 import { COMPLETIONS } from './extensions/completions/endpoint.ts'
+import { OCR } from './extensions/ocr/endpoint.ts'
 import { CLIENT_SECRETS } from './extensions/sockets/endpoints.ts'
 
-const ADDED = [STORED, BATCHES, MESSAGE_BATCHES, COMPLETIONS, CLIENT_SECRETS].flatMap((entries) =>
+const ADDED = [STORED, BATCHES, MESSAGE_BATCHES, COMPLETIONS, OCR, CLIENT_SECRETS].flatMap((entries) =>
   Object.values(entries),
 )
 

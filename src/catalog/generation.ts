@@ -29,7 +29,6 @@ import {
   videoAnswer,
 } from './generation-answers.ts'
 import { imageEdits, images } from './images.ts'
-import { ocr } from './ocr.ts'
 import { withRouting } from './preference-body.ts'
 import { moderations, rerank, rerankV2 } from './rerank-and-moderation.ts'
 import { chatBody, compactBody, countTokensBody, messagesBody, quoteBody, responsesBody } from './text-bodies.ts'
@@ -106,7 +105,6 @@ export const PAID = defineEndpoints({
   rerank,
   'rerank/v2': rerankV2,
   moderations,
-  ocr,
   transcriptions,
   translations,
   speech,

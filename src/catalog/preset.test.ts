@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { pluck, words } from '../../test/lists.ts'
-import { readDefaultCatalog } from '../compose.ts'
+import { EXTENSIONS, readDefaultCatalog } from '../compose.ts'
 import { type Connection, suggestedUid, withConnection } from '../extensions/connection/connection.ts'
 import { filledAddress, filledIn, withLogin } from '../extensions/connection/filled-preset.ts'
 import { smallestRequest } from '../extensions/probes/free-check.ts'
@@ -44,6 +44,8 @@ test('the vendors that are asked for most are known', () => {
     assert.ok(names.includes(name), name)
 })
 
+const ADDED = EXTENSIONS.flatMap(({ entries }) => [...entries])
+
 for (const preset of presets)
   test(`${preset.name}: is a valid catalog over the shipped one, and opens a request to its own address with its own key`, async () => {
     const { document, problems } = withConnection(shipped, connectionOf(preset))
@@ -59,7 +61,7 @@ for (const preset of presets)
     assert.ok(tested, 'nothing has a route to it')
     const secret = 'sk-of-the-test-0123456789'
     const target = targetOf(tested.route, vendor, tested.uid, { sandboxUrl: () => undefined, credential: () => secret })
-    const ask = tested.facts && smallestRequest(target.protocol, tested.facts)
+    const ask = tested.facts && smallestRequest(target.protocol, tested.facts, ADDED)
     if (!ask) return assert.ok(!['text', 'embedding'].includes(preset.models[target.model]?.type ?? 'data'))
     const exchange = await ask.open(target, { requestId: 'test', createdSeconds: 0, signal: AbortSignal.timeout(1000) })
     const call = vendorCall(exchange.call, await loggedIn(target, { logins: loginsWith(secret), world: realWorld }))

@@ -1,11 +1,12 @@
 // The paid endpoints, each complete: its entry, and what answers there. Those of the core are a list here; extensions
 // bring values of the same type.
+import type { Model } from '../catalog/document.ts'
 import type { EndpointSpec } from '../catalog/endpoint.ts'
 import { PAID } from '../catalog/generation.ts'
 import { Fault } from '../kernel/fault.ts'
-import type { JsonText } from '../kernel/json.ts'
+import type { Json, JsonText } from '../kernel/json.ts'
+import type { KindName } from '../meter/kind.ts'
 import type { FormHeaders } from '../protocols/media/form.ts'
-import { readOcrRequest } from '../protocols/media/mistral-ocr.ts'
 import { readAudioForm, readSpeechRequest } from '../protocols/media/openai-audio.ts'
 import {
   BODY_BYTES_MAX,
@@ -39,9 +40,13 @@ export interface Serving {
   readonly take?: (body: ArrivingBody) => Promise<Taken>
   /** Of an entry whose requests may be several calls: makes them, and answers by `out` what they give. */
   readonly convert?: (json: JsonText, out: ResponseSink, call: PartCall) => Promise<void>
-  /** The least that a vendor can be asked of a model, to test it. Absent: even that is expensive. */
-  readonly smallest?: (uid: string) => PaidRequest
+  /** Reads what the gateway itself asks of a model, for no caller. */
+  readonly ask?: Ask
+  /** The least that can be asked so, to test a vendor. Absent: even that is expensive. */
+  readonly smallest?: Json
 }
+
+type Ask = (json: JsonText, uid: string, model?: Model) => PaidRequest
 
 /** What an extension brings. */
 export type PaidEndpoint = PaidSpec & Serving
@@ -76,30 +81,34 @@ export function paidEndpoints<Id extends string>(
   })
 }
 
+/** Of models whose requests are JSON: their protocol checks the contents. */
+export const asked = (kind: KindName, ask: Ask, smallest?: Json): Serving => ({
+  read: byModel(kind, ask),
+  ask,
+  ...(smallest && { smallest }),
+})
+
 const TEXT: Serving = { read: readText }
 const DATA: Serving = { read: readData }
 
-const PAID_ENDPOINTS = paidEndpoints(PAID, {
+const QUESTION = 'Hi'
+
+export const PAID_ENDPOINTS = paidEndpoints(PAID, {
   chat: TEXT,
   responses: TEXT,
   'responses/compact': TEXT,
   messages: TEXT,
   gemini: TEXT,
   'gemini/stream': TEXT,
-  embeddings: { read: byModel('embedding', readEmbeddingsRequest) },
-  'gemini/embed': {
-    read: byModel('embedding', (json, uid, model) => readGeminiEmbeddingsRequest(json, uid, model, 'one')),
-  },
-  'gemini/embed_batch': {
-    read: byModel('embedding', (json, uid, model) => readGeminiEmbeddingsRequest(json, uid, model, 'batch')),
-  },
-  rerank: { read: byModel('rerank', readRerankRequest) },
-  'rerank/v2': { read: byModel('rerank', (json, uid, model) => readRerankRequest(json, uid, model, 'cohere')) },
-  moderations: { read: byModel('moderation', readModerationsRequest) },
-  ocr: { read: byModel('ocr', readOcrRequest) },
+  embeddings: asked('embedding', readEmbeddingsRequest, { input: QUESTION }),
+  'gemini/embed': asked('embedding', (...given) => readGeminiEmbeddingsRequest(...given, 'one')),
+  'gemini/embed_batch': asked('embedding', (...given) => readGeminiEmbeddingsRequest(...given, 'batch')),
+  rerank: asked('rerank', readRerankRequest, { query: QUESTION, documents: [QUESTION] }),
+  'rerank/v2': asked('rerank', (json, uid, model) => readRerankRequest(json, uid, model, 'cohere')),
+  moderations: asked('moderation', readModerationsRequest, { input: QUESTION }),
   transcriptions: { read: readTranscription('transcriptions'), take: takeRecording },
   translations: { read: readTranscription('translations'), take: takeRecording },
-  speech: { read: byModel('speech', readSpeechRequest) },
+  speech: asked('speech', readSpeechRequest),
   images: { read: readImage, take: takePictures },
   'images/edits': { read: readImage, take: takeEdit },
   video: { read: readVideo },

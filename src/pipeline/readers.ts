@@ -99,7 +99,6 @@ function cacheRuleOf(
   return { key: `text ${key}`, ttlSeconds, pricing }
 }
 
-/** For models whose requests are JSON: their protocol checks the contents. */
 export function byModel(
   kind: KindName,
   readAsk: (json: JsonText, uid: string, model?: Model) => Read['paidRequest'],

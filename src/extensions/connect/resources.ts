@@ -116,7 +116,11 @@ export function connectResources({ database, audit, catalog, credentials, ...cal
         await database.transaction((tx) =>
           audit.write(tx, by, { action: 'vendor.test', object: place.vendorName, detail }),
         )
-        return testVendor(target, factsFor(target.model, place.preset), { ...calling, isForeign: false })
+        return testVendor(target, factsFor(target.model, place.preset), {
+          ...calling,
+          added: catalog.current.added,
+          isForeign: false,
+        })
       },
     }),
     resource('POST /connect', 'vendors:write', {

@@ -8,6 +8,7 @@ export const probes = defineExtension({
   checks: (deps) => ({
     prober: createProber(deps),
     testedRoute,
-    test: (target, call, isForeign = false) => testVendor(target, call, { ...deps, isForeign }),
+    test: (target, call, isForeign = false) =>
+      testVendor(target, call, { ...deps, added: deps.catalog.current.added, isForeign }),
   }),
 })

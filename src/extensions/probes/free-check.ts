@@ -1,15 +1,14 @@
 // Free vendor tests, for formats whose smallest call is expensive (images, videos, rows of data). They show that
 // address and credential are right without ordering anything.
-import { isDataEndpoint } from '../../catalog/endpoint.ts'
+import { type EndpointSpec, isDataEndpoint } from '../../catalog/endpoint.ts'
 import { ENDPOINTS } from '../../catalog/index.ts'
 import { readJson } from '../../kernel/json.ts'
 import { CLIENT_FORMATS, type ProtocolName, protocolsOf, TEXT_PROTOCOLS } from '../../meter/kind.ts'
-import { readOcrRequest } from '../../protocols/media/mistral-ocr.ts'
+import { PAID_ENDPOINTS } from '../../pipeline/paid-endpoint.ts'
+import { isPaid } from '../../pipeline/read.ts'
 import { listCall } from '../../protocols/media/video-task/task.ts'
 import type { PaidRequest, Target } from '../../protocols/protocol.ts'
 import { FORMATS } from '../../protocols/text/formats.ts'
-import { readEmbeddingsRequest } from '../../protocols/text/openai-embeddings.ts'
-import { readModerationsRequest, readRerankRequest } from '../../protocols/text/rerank-and-moderation.ts'
 import { type ModelFacts, modelsAddress, readTextRequest } from '../../protocols/text/text.ts'
 import type { HttpCall } from '../../upstream/call.ts'
 
@@ -81,17 +80,15 @@ const QUESTION = 'Hi'
 /** Reasoning models reject lower limits. */
 const TOKENS_LEAST = 16
 
-/** A picture of one pixel. */
-const DOT =
-  'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
-
 /** Undefined for formats whose smallest call is expensive: an image, a video, a paid row of data. */
-export function smallestRequest(protocol: ProtocolName, model: ModelFacts): PaidRequest | undefined {
+export function smallestRequest(
+  protocol: ProtocolName,
+  model: ModelFacts,
+  endpoints: readonly EndpointSpec[],
+): PaidRequest | undefined {
   const inJson = (body: object) => readJson(Buffer.from(JSON.stringify({ model: model.uid, ...body })))
-  if (protocol === 'rerank') return readRerankRequest(inJson({ query: QUESTION, documents: [QUESTION] }), model.uid)
-  if (protocol === 'openai-moderations') return readModerationsRequest(inJson({ input: QUESTION }), model.uid)
-  if (protocol === 'mistral-ocr') return readOcrRequest(inJson({ document: { image_url: DOT } }), model.uid)
-  if (protocol === 'openai-embeddings') return readEmbeddingsRequest(inJson({ input: QUESTION }), model.uid)
+  for (const { sells, ask, smallest } of [...PAID_ENDPOINTS, ...endpoints.filter(isPaid)])
+    if (smallest && protocolsOf(sells).some((one) => one === protocol)) return ask?.(inJson(smallest), model.uid)
   if (!TEXT_PROTOCOLS.some((one) => one === protocol)) return undefined
   const clientFormat = CLIENT_FORMATS.find((one) => one === protocol) ?? 'openai-chat'
   const tokens = model.traits.tokensField === 'max_completion_tokens' ? TOKENS_LEAST : 1

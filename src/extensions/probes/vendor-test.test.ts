@@ -31,6 +31,7 @@ const tryOut = (protocol: ProtocolName, baseUrl: string, model = 'm') =>
   testVendor({ protocol, baseUrl, secret: 'sk-0123456789abcdef', headers: {}, model }, undefined, {
     upstream,
     world,
+    added: [],
     logins: { open: () => assert.fail('no vendor here has a login') },
     isForeign: false,
   })
@@ -101,6 +102,7 @@ test('the login of an account’s own key is opened as a stranger’s, so that n
   await testVendor({ ...target, auth: { google: {} } }, undefined, {
     upstream,
     world,
+    added: [],
     isForeign: true,
     logins: {
       open(_login, { isForeign }) {
@@ -128,6 +130,7 @@ test('a token of a login that ended early is replaced once, and the test goes on
   const { ok, message } = await testVendor({ ...target, auth: { google: {} } }, undefined, {
     upstream,
     world,
+    added: [],
     isForeign: false,
     logins: { open: () => ({ token: tokens[0] ?? '', drop: () => tokens.length > 1 && tokens.shift() !== undefined }) },
   })

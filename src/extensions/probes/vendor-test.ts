@@ -3,6 +3,7 @@
 // token.
 
 import type { CatalogDocument, Model } from '../../catalog/document.ts'
+import type { EndpointSpec } from '../../catalog/endpoint.ts'
 import { readTextTraits } from '../../catalog/traits.ts'
 import { asFault, Fault } from '../../kernel/fault.ts'
 import { isObject } from '../../kernel/json.ts'
@@ -31,6 +32,8 @@ interface TestDeps {
   readonly upstream: Upstream
   readonly logins: Logins
   readonly world: World
+  /** The endpoints of extensions. */
+  readonly added: readonly EndpointSpec[]
   /** The credential is an account's own: no address inside it is called. */
   readonly isForeign: boolean
 }
@@ -52,7 +55,7 @@ export async function testVendor(target: Target, call: ModelFacts | undefined, d
   const listing = await listModels(target, deps)
   const model = target.model || listing.models[0] || ''
   const asked = call && { ...target, model }
-  const paidRequest = asked && model !== '' ? smallestRequest(asked.protocol, call) : undefined
+  const paidRequest = asked && model !== '' ? smallestRequest(asked.protocol, call, deps.added) : undefined
   const steps: [TestStep, ...TestStep[]] = [listing.step]
   // A vendor that could not be reached is not called a second time.
   const called =
@@ -69,7 +72,7 @@ export async function testVendor(target: Target, call: ModelFacts | undefined, d
 
 /** A cloud lists no models at the vendor's address, so one must be named. */
 async function callInCloud(target: Target, call: ModelFacts | undefined, deps: TestDeps): Promise<TestStep> {
-  const paidRequest = call && target.model !== '' ? smallestRequest(target.protocol, call) : undefined
+  const paidRequest = call && target.model !== '' ? smallestRequest(target.protocol, call, deps.added) : undefined
   if (paidRequest) return makeCall(paidRequest, target, [], deps)
   const about = { what: 'call', method: 'POST', address: target.baseUrl, model: null } as const
   const message = 'This cloud lists no models here. Name one to test with.'
@@ -169,7 +172,12 @@ interface Hearing {
 
 const USUAL: Hearing = { deadlines: DEADLINES, read: (reply) => reply.read(BODY_BYTES_MAX), signal: NEVER }
 
-export async function hear(call: HttpCall, target: Target, deps: TestDeps, how = USUAL): Promise<Heard | Failure> {
+export async function hear(
+  call: HttpCall,
+  target: Target,
+  deps: Omit<TestDeps, 'added'>,
+  how = USUAL,
+): Promise<Heard | Failure> {
   const { upstream, world } = deps
   const { deadlines, read, startedMs = world.elapsedMs() } = how
   const since = () => Math.round(world.elapsedMs() - startedMs)

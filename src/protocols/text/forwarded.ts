@@ -3,16 +3,22 @@ import type { JsonText } from '../../kernel/json.ts'
 import type { ProtocolName } from '../../meter/kind.ts'
 import { type Exchange, jsonCall, type PaidRequest } from '../protocol.ts'
 import { readErrorBody } from '../vendor-words.ts'
-import { admitMembers, type MemberFormat, withoutUnknown } from './request-members.ts'
+import { admitMembers, type MemberFormat, type Table, withoutUnknown } from './request-members.ts'
+
+interface Reading extends Pick<Exchange, 'answer' | 'drains'> {
+  readonly product: string
+  /** Those that vendors get. */
+  readonly members: MemberFormat | Table
+}
 
 /** `path` is below the vendor's address. */
 export function forwarded(
-  clientFormat: ProtocolName & MemberFormat,
+  clientFormat: ProtocolName,
   path: string,
   sent: JsonText,
-  { product, ...reading }: { readonly product: string } & Pick<Exchange, 'answer' | 'drains'>,
+  { product, members, ...reading }: Reading,
 ): Omit<PaidRequest, 'worst'> {
-  const { json, unknown } = admitMembers(clientFormat, sent)
+  const { json, unknown } = admitMembers(members, sent)
   return {
     product,
     clientFormat,

@@ -39,7 +39,7 @@ export function readEmbeddingsRequest(
   }
   const answer = (body: Buffer) => (written ? rewriteVectors(body, written) : passVectors(body, uid))
   return {
-    ...forwarded('openai-embeddings', '/embeddings', json, { product: uid, answer }),
+    ...forwarded('openai-embeddings', '/embeddings', json, { product: uid, members: 'openai-embeddings', answer }),
     worst: { input: most },
     inputTokensLikely: likely,
     // Based on the model's context and not on the bytes: a vendor may add input of its own.

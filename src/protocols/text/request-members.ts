@@ -3,7 +3,6 @@
 // maker, where new features begin.
 import { embeddingsBody } from '../../catalog/embeddings.ts'
 import { geminiBody, inSnakeCase } from '../../catalog/gemini.ts'
-import { ocrBody } from '../../catalog/ocr.ts'
 import { moderationsBody, rerankBody } from '../../catalog/rerank-and-moderation.ts'
 import { chatBody, messagesBody, responsesBody, type TextBody } from '../../catalog/text-bodies.ts'
 import { type Fault, invalid } from '../../kernel/fault.ts'
@@ -17,7 +16,7 @@ import { Fields, wrong } from '../check.ts'
  * `hostedTools` allow it.
  */
 type Rule = 'pass' | 'limit' | 'drop' | 'refuse'
-type Table = ReadonlyMap<string, Rule>
+export type Table = ReadonlyMap<string, Rule>
 
 /** Members that search, call other models, use the operator's resources at the vendor, or multiply the work. */
 const SPENDING = words(`
@@ -37,7 +36,7 @@ const LIMITS = words(
 )
 
 /** `forwarded`: the documented members, and those common among the format's other vendors. */
-function tableOf(forwarded: readonly string[], refuse: readonly string[] = []): Table {
+export function tableOf(forwarded: readonly string[], refuse: readonly string[] = []): Table {
   return new Map<string, Rule>([
     ...[...SPENDING, ...refuse].map((name) => [name, 'refuse'] as const),
     ...OPERATORS.map((name) => [name, 'drop'] as const),
@@ -76,7 +75,6 @@ const TABLES = {
     words('images messages'),
   ),
   'openai-moderations': tableOf([...Object.keys(moderationsBody.shape), 'user']),
-  'mistral-ocr': tableOf([...Object.keys(ocrBody.shape), 'id']),
 } satisfies Readonly<Record<string, Table>>
 
 /** The client formats whose JSON members are forwarded. */
@@ -117,9 +115,9 @@ function refusalOf(name: string): Fault {
  * Rejects, leaves out and normalizes what the table names, so that a single output limit is left; `allowed` are members
  * that the operator permits. `unknown` members are only for the format's own maker.
  */
-export function admitMembers(format: MemberFormat, json: JsonText, allowed: readonly string[] = []) {
-  const table: Table = TABLES[format]
-  const own = BODIES[format]?.limits ?? []
+export function admitMembers(format: MemberFormat | Table, json: JsonText, allowed: readonly string[] = []) {
+  const table: Table = typeof format === 'string' ? TABLES[format] : format
+  const own = (typeof format === 'string' && BODIES[format]?.limits) || []
   const unknown: string[] = []
   const remove: string[] = []
   const limits: string[] = []

@@ -57,7 +57,11 @@ export function readRerankRequest(
     : (value: Json): Usage => ({ call: searches(value) })
   const written = shape === 'cohere' ? (value: Json) => cohereAnswer(value, searches(value)) : undefined
   return {
-    ...forwarded('rerank', '/rerank', json, { product: uid, answer: readsResults(uid, usageOf, written) }),
+    ...forwarded('rerank', '/rerank', json, {
+      product: uid,
+      members: 'rerank',
+      answer: readsResults(uid, usageOf, written),
+    }),
     worst: byTokens ? { input: most } : { call: calls },
     ...(byTokens
       ? { inputTokensLikely: Math.ceil(most / LIKELY_BYTES_PER_TOKEN), inputTokensMost: documents.length * tokensMax }
@@ -72,7 +76,10 @@ export function readModerationsRequest(json: JsonText, uid: string): PaidRequest
   // Parts of several kinds together are one input.
   const worst = { call: isTexts ? input.length : 1 }
   const answer = readsResults(uid, () => worst)
-  return { ...forwarded('openai-moderations', '/moderations', json, { product: uid, answer }), worst }
+  return {
+    ...forwarded('openai-moderations', '/moderations', json, { product: uid, members: 'openai-moderations', answer }),
+    worst,
+  }
 }
 
 /** `written` converts the answer to another form. Absent: it is relayed with the model's public name. */

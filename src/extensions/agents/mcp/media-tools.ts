@@ -9,7 +9,7 @@ import type { JobEngine } from '../../../jobs/engine.ts'
 import { type JobRow, viewJob } from '../../../jobs/job.ts'
 import { invalid } from '../../../kernel/fault.ts'
 import type { KindName } from '../../../meter/kind.ts'
-import type { PaidSpec } from '../../../pipeline/read.ts'
+import { isPaid, type PaidSpec } from '../../../pipeline/read.ts'
 import { callEndpoint, type PaidDeps } from './paid-call.ts'
 import {
   type Arguments,
@@ -32,7 +32,7 @@ const WAIT_SECONDS = 120
 const IMAGE_TYPE: Readonly<Record<string, string>> = { png: 'image/png', jpeg: 'image/jpeg', webp: 'image/webp' }
 
 export function mediaTools(deps: MediaDeps): Tool[] {
-  return [askModel(deps), readDocument(deps), generateImage(deps), createVideo(deps), ...videoJobs(deps)]
+  return [askModel(deps), ...readDocument(deps), generateImage(deps), createVideo(deps), ...videoJobs(deps)]
 }
 
 function sold(spec: EndpointSpec, kind: KindName): PaidSpec {
@@ -117,8 +117,10 @@ interface OcrAnswer {
   readonly pages: readonly { readonly markdown: string }[]
 }
 
-function readDocument(deps: MediaDeps): Tool {
-  const spec = sold(PAID.ocr, 'ocr')
+/** None where no extension reads documents. */
+function readDocument(deps: MediaDeps): Tool[] {
+  const spec = deps.catalog.current.added.filter(isPaid).find(({ sells }) => sells === 'ocr')
+  if (!spec) return []
   const asBody = ({ url, ...rest }: Arguments): Arguments => ({
     ...rest,
     document: { type: 'document_url', document_url: url },
@@ -148,7 +150,7 @@ function readDocument(deps: MediaDeps): Tool {
       return { structured: value, text: pages.map(({ markdown }) => markdown).join('\n\n'), ...paid }
     },
   }
-  return tool
+  return [tool]
 }
 
 function generateImage(deps: MediaDeps): Tool {

@@ -1,14 +1,17 @@
 // Documents that are read page by page, in Mistral's format. The vendor is told which pages to read, so that it cannot
 // bill for more than is held: the caller's, those that the PDF has, or as many as the model reads of one document.
 import type { Model } from '../../catalog/document.ts'
-import { ocrBody, PAGES_MAX } from '../../catalog/ocr.ts'
 import { edited, isObject, type Json, type JsonText, objectOf, withMembers } from '../../kernel/json.ts'
-import { countPdfPages } from '../../kernel/parsers/pdf-pages.ts'
 import { readCount } from '../../meter/usage.ts'
-import { readBody, wrong } from '../check.ts'
-import { type Answer, garbled, type PaidRequest } from '../protocol.ts'
-import { forwarded } from '../text/forwarded.ts'
-import { readWhole, renamed } from '../text/relay.ts'
+import { readBody, wrong } from '../../protocols/check.ts'
+import { type Answer, garbled, type PaidRequest } from '../../protocols/protocol.ts'
+import { forwarded } from '../../protocols/text/forwarded.ts'
+import { readWhole, renamed } from '../../protocols/text/relay.ts'
+import { tableOf } from '../../protocols/text/request-members.ts'
+import { ocrBody, PAGES_MAX } from './endpoint.ts'
+import { countPdfPages } from './pdf-pages.ts'
+
+const MEMBERS = tableOf([...Object.keys(ocrBody.shape), 'id'])
 
 export function readOcrRequest(given: JsonText, uid: string, model?: Pick<Model, 'limits'>): PaidRequest {
   if (isObject(given.value.document) && 'file_id' in given.value.document)
@@ -28,7 +31,7 @@ export function readOcrRequest(given: JsonText, uid: string, model?: Pick<Model,
   }
   return {
     // It bills the pages once it reads them.
-    ...forwarded('mistral-ocr', '/ocr', json, { product: uid, answer, drains: 'call' }),
+    ...forwarded('mistral-ocr', '/ocr', json, { product: uid, members: MEMBERS, answer, drains: 'call' }),
     price: { annotations: isAnnotated ? 'on' : 'off' },
     worst: { page: pagesMost },
   }

@@ -1,7 +1,8 @@
 // The endpoint for documents (OCR), in the form of Mistral's API.
 import * as z from 'zod'
-import { schemaOf, wholeNumber } from './body.ts'
-import { type EndpointEntry, free, having, integer, list, loose, nullable, string } from './endpoint.ts'
+import { schemaOf, wholeNumber } from '../../catalog/body.ts'
+import { free, having, integer, list, loose, nullable, string } from '../../catalog/endpoint.ts'
+import { defineEndpoints } from '../../catalog/generation.ts'
 
 /** The maximum of all vendors of the format; a model's `pagesMax` may be lower. */
 export const PAGES_MAX = 1000
@@ -66,27 +67,30 @@ function annotation(description: string) {
   return z.looseObject({ type: z.string() }).nullish().describe(description)
 }
 
-export const ocr: EndpointEntry = {
-  route: 'POST /v1/ocr',
-  tag: 'Text',
-  surface: 'responses',
-  sells: 'ocr',
-  title: 'Read documents (OCR)',
-  description:
-    'Reads the text of a PDF, a scan or a picture, page by page, as Markdown. Priced by the page. An extension of the contract.',
-  returns: '`pages`: the `markdown` of each, with its `index` and `images`; `usage_info`: how many were read.',
-  body: schemaOf(ocrBody),
-  answer: having('pages model usage_info', {
-    pages: list(
-      having('index markdown', {
-        index: integer,
-        markdown: string,
-        images: list(free),
-        dimensions: nullable(loose({})),
-      }),
-    ),
-    model: string,
-    document_annotation: nullable(string),
-    usage_info: loose({ pages_processed: integer, doc_size_bytes: nullable(integer) }),
-  }),
-}
+export const OCR = defineEndpoints({
+  ocr: {
+    route: 'POST /v1/ocr',
+    tag: 'Text',
+    surface: 'responses',
+    sells: 'ocr',
+    after: 'moderations',
+    title: 'Read documents (OCR)',
+    description:
+      'Reads the text of a PDF, a scan or a picture, page by page, as Markdown. Priced by the page. An extension of the contract.',
+    returns: '`pages`: the `markdown` of each, with its `index` and `images`; `usage_info`: how many were read.',
+    body: schemaOf(ocrBody),
+    answer: having('pages model usage_info', {
+      pages: list(
+        having('index markdown', {
+          index: integer,
+          markdown: string,
+          images: list(free),
+          dimensions: nullable(loose({})),
+        }),
+      ),
+      model: string,
+      document_annotation: nullable(string),
+      usage_info: loose({ pages_processed: integer, doc_size_bytes: nullable(integer) }),
+    }),
+  },
+})

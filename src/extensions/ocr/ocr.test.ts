@@ -2,10 +2,10 @@
 
 import { json } from 'node:stream/consumers'
 import { deflateSync } from 'node:zlib'
-import type { CatalogInput } from '../src/catalog/document.ts'
-import { testGateway } from './gateway.ts'
-import { assert, atOnce, listen, pluck, started, test, until } from './kit.ts'
-import { connect } from './mcp/client.ts'
+import { testGateway } from '../../../test/gateway.ts'
+import { assert, atOnce, listen, pluck, started, test, until } from '../../../test/kit.ts'
+import { connect } from '../../../test/mcp/client.ts'
+import type { CatalogInput } from '../../catalog/document.ts'
 
 /**
  * A vendor that reads what it is told to (else its three pages), or says what a test wants; with `pagesEnd`, no page
