@@ -1,7 +1,7 @@
 // Sound: recordings are "heard" as sentences that depend on their bytes alone, and texts are read aloud as tones of a
 // real WAV.
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { type AudioFacts, readAudioFacts } from '../src/kernel/parsers/audio-file.ts'
+import { type AudioFacts, readAudioFacts } from '../src/extensions/audio/audio-file.ts'
 import { isRecord, type Json, parseJson, string } from './json.ts'
 import { misbehave, sendWhole } from './misbehave.ts'
 import { FormError, type FormPart, readForm } from './multipart.ts'

@@ -27,6 +27,7 @@ import type { Added, Extension } from './extension.ts'
 import { agents } from './extensions/agents/extension.ts'
 import { alerts } from './extensions/alerts/extension.ts'
 import { archive } from './extensions/archive/extension.ts'
+import { audio } from './extensions/audio/extension.ts'
 import { background } from './extensions/background/extension.ts'
 import { completions } from './extensions/completions/extension.ts'
 import { connect } from './extensions/connect/extension.ts'
@@ -129,6 +130,7 @@ export const EXTENSIONS = [
   agents,
   alerts,
   archive,
+  audio,
   background,
   completions,
   connect,

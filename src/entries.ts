@@ -1,6 +1,7 @@
 // Every endpoint in code as it is described, the core's and those of all extensions: for commands, examples and what
 // lists endpoints where no gateway runs.
 import { ENDPOINTS, inReferenceOrder } from './catalog/index.ts'
+import { AUDIO } from './extensions/audio/endpoints.ts'
 import { BATCHES } from './extensions/background/batch-endpoints.ts'
 import { MESSAGE_BATCHES } from './extensions/background/message-batch-endpoints.ts'
 import { STORED } from './extensions/background/stored-endpoints.ts'
@@ -8,7 +9,7 @@ import { COMPLETIONS } from './extensions/completions/endpoint.ts'
 import { OCR } from './extensions/ocr/endpoint.ts'
 import { CLIENT_SECRETS } from './extensions/sockets/endpoints.ts'
 
-const ADDED = [STORED, BATCHES, MESSAGE_BATCHES, COMPLETIONS, OCR, CLIENT_SECRETS].flatMap((entries) =>
+const ADDED = [STORED, BATCHES, MESSAGE_BATCHES, COMPLETIONS, OCR, AUDIO, CLIENT_SECRETS].flatMap((entries) =>
   Object.values(entries),
 )
 

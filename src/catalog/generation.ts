@@ -2,7 +2,6 @@
 // protocols and in the pipeline; only data endpoints are complete in their entries.
 
 import type { KindName } from '../meter/kind.ts'
-import { speech, transcriptions, translations } from './audio.ts'
 import { embeddings } from './embeddings.ts'
 import type { EndpointEntry, EndpointSpec } from './endpoint.ts'
 import { choice, inPath, integer, modelInPath, text } from './field.ts'
@@ -105,9 +104,6 @@ export const PAID = defineEndpoints({
   rerank,
   'rerank/v2': rerankV2,
   moderations,
-  transcriptions,
-  translations,
-  speech,
   images,
   'images/edits': imageEdits,
   video: {

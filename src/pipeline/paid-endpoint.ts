@@ -7,7 +7,6 @@ import { Fault } from '../kernel/fault.ts'
 import type { Json, JsonText } from '../kernel/json.ts'
 import type { KindName } from '../meter/kind.ts'
 import type { FormHeaders } from '../protocols/media/form.ts'
-import { readAudioForm, readSpeechRequest } from '../protocols/media/openai-audio.ts'
 import {
   BODY_BYTES_MAX,
   checkImageContentType,
@@ -21,16 +20,7 @@ import { readEmbeddingsRequest } from '../protocols/text/openai-embeddings.ts'
 import { readModerationsRequest, readRerankRequest } from '../protocols/text/rerank-and-moderation.ts'
 import type { ByteLease } from '../upstream/budget.ts'
 import type { Incoming, PaidSpec, RequestBody } from './read.ts'
-import {
-  byModel,
-  type Reader,
-  readCreation,
-  readData,
-  readImage,
-  readText,
-  readTranscription,
-  readVideo,
-} from './readers.ts'
+import { byModel, type Reader, readCreation, readData, readImage, readText, readVideo } from './readers.ts'
 import type { ResponseSink } from './response-sink.ts'
 
 /** What answers at a paid endpoint. */
@@ -106,9 +96,6 @@ export const PAID_ENDPOINTS = paidEndpoints(PAID, {
   rerank: asked('rerank', readRerankRequest, { query: QUESTION, documents: [QUESTION] }),
   'rerank/v2': asked('rerank', (json, uid, model) => readRerankRequest(json, uid, model, 'cohere')),
   moderations: asked('moderation', readModerationsRequest, { input: QUESTION }),
-  transcriptions: { read: readTranscription('transcriptions'), take: takeRecording },
-  translations: { read: readTranscription('translations'), take: takeRecording },
-  speech: asked('speech', readSpeechRequest),
   images: { read: readImage, take: takePictures },
   'images/edits': { read: readImage, take: takeEdit },
   video: { read: readVideo },
@@ -146,9 +133,4 @@ async function takeEdit({ pieces, lease, ...headers }: ArrivingBody): Promise<Ta
 /** A form of a video, or the same as JSON. */
 function takeVideo({ pieces, ...headers }: ArrivingBody): Promise<Taken> {
   return readVideoBody(pieces, headers)
-}
-
-/** A form with a recording. */
-function takeRecording({ pieces, ...headers }: ArrivingBody): Promise<Taken> {
-  return readAudioForm(pieces, headers)
 }

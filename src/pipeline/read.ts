@@ -14,7 +14,7 @@ import { type JsonText, withMembers } from '../kernel/json.ts'
 import type { World } from '../kernel/world.ts'
 import type { KindName } from '../meter/kind.ts'
 import type { PageTokens } from '../protocols/data/http-api.ts'
-import type { AudioFile } from '../protocols/media/openai-audio.ts'
+import type { FormFile } from '../protocols/media/form.ts'
 import type { ImageRequestBody } from '../protocols/media/openai-images/body.ts'
 import type { ImageRequestDeps } from '../protocols/media/openai-images/request.ts'
 import type { JobRequest, PaidRequest } from '../protocols/protocol.ts'
@@ -95,7 +95,7 @@ export interface RequestBody {
   /** Of an image request: the pictures that stood in it, and the memory that they take. */
   readonly pictures?: ImageRequestBody & { readonly lease: ByteLease }
   /** Of a form: its file. */
-  readonly file?: AudioFile
+  readonly file?: FormFile
 }
 
 export interface Read {

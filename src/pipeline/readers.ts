@@ -16,7 +16,6 @@ import { countedUnits } from '../meter/charge.ts'
 import type { KindName, Unit } from '../meter/kind.ts'
 import { readDataRequest } from '../protocols/data/http-api.ts'
 import { readSocialRequest } from '../protocols/data/social-v2.ts'
-import { readTranscriptionRequest } from '../protocols/media/openai-audio.ts'
 import { readImageRequest } from '../protocols/media/openai-images/request.ts'
 import { ANY_MODEL, asJob, readVideoRequest } from '../protocols/media/video-task/request.ts'
 import type { JobRequest, PaidRequest } from '../protocols/protocol.ts'
@@ -122,19 +121,6 @@ export function readImage(incoming: Incoming, deps: ReadDeps): ReturnType<Reader
   )
   return { paidRequest, product: permit('image', uid, incoming) }
 }
-
-export const readTranscription =
-  (work: 'transcriptions' | 'translations'): Reader =>
-  (incoming) => {
-    const { json, file } = incoming.body
-    const uid = readModelName(json)
-    const model = modelAt(incoming.catalog, uid)
-    const known = model?.enabled && model.type === 'transcription' ? model : undefined
-    return {
-      paidRequest: readTranscriptionRequest({ json, file, work }, uid, known),
-      product: permit('transcription', uid, incoming),
-    }
-  }
 
 export const readVideo = byModel('video', readVideoAsk)
 

@@ -1,7 +1,8 @@
 // The audio endpoints: speech to text, and text to speech.
 import * as z from 'zod'
-import { schemaOf } from './body.ts'
-import { type EndpointEntry, having, type JsonSchema, list, loose, number, string } from './endpoint.ts'
+import { schemaOf } from '../../catalog/body.ts'
+import { having, type JsonSchema, list, loose, number, string } from '../../catalog/endpoint.ts'
+import { defineEndpoints } from '../../catalog/generation.ts'
 
 /** The largest request that vendors accept. */
 const SPEECH_CHARS_MAX = 4096
@@ -82,54 +83,54 @@ const speechToText = {
   form: true,
 } as const
 
-export const transcriptions: EndpointEntry = {
-  ...speechToText,
-  route: 'POST /v1/audio/transcriptions',
-  aliases: ['/alpha/audio/transcriptions', '/alpha/v1/audio/transcriptions'],
-  streams: true,
-  title: 'Transcription',
-  description:
-    'Transcribes a recording. The hold covers the longest recording that the file can contain; the seconds that the vendor reports are charged. An extension of the contract.',
-  returns:
-    '`{text, usage}`; a text for text, srt and vtt; with `stream: true` events `transcript.text.delta` and `transcript.text.done`.',
-  body: {
-    ...having('file model', {
-      ...shared,
-      language: { type: 'string', description: 'Of the recording, as two letters.' },
-      stream: { type: ['boolean', 'string'], description: 'With json, text and diarized_json.' },
-      'timestamp_granularities[]': {
-        ...list({ type: 'string', enum: ['word', 'segment'] }),
-        description: 'Which timestamps verbose_json has: `words`, `segments` or both; segments by default.',
-      },
-      'include[]': list(string),
-    }),
-    examples: [{ file: '@recording.wav', model: 'alpha-transcribe-1', language: 'en' }],
+export const AUDIO = defineEndpoints({
+  transcriptions: {
+    ...speechToText,
+    route: 'POST /v1/audio/transcriptions',
+    aliases: ['/alpha/audio/transcriptions', '/alpha/v1/audio/transcriptions'],
+    streams: true,
+    title: 'Transcription',
+    description:
+      'Transcribes a recording. The hold covers the longest recording that the file can contain; the seconds that the vendor reports are charged. An extension of the contract.',
+    returns:
+      '`{text, usage}`; a text for text, srt and vtt; with `stream: true` events `transcript.text.delta` and `transcript.text.done`.',
+    body: {
+      ...having('file model', {
+        ...shared,
+        language: { type: 'string', description: 'Of the recording, as two letters.' },
+        stream: { type: ['boolean', 'string'], description: 'With json, text and diarized_json.' },
+        'timestamp_granularities[]': {
+          ...list({ type: 'string', enum: ['word', 'segment'] }),
+          description: 'Which timestamps verbose_json has: `words`, `segments` or both; segments by default.',
+        },
+        'include[]': list(string),
+      }),
+      examples: [{ file: '@recording.wav', model: 'alpha-transcribe-1', language: 'en' }],
+    },
+    answer: transcript,
   },
-  answer: transcript,
-}
-
-export const translations: EndpointEntry = {
-  ...speechToText,
-  route: 'POST /v1/audio/translations',
-  aliases: ['/alpha/audio/translations', '/alpha/v1/audio/translations'],
-  title: 'Translation into English',
-  description: 'Translates a recording into English text. Priced like a transcription. An extension of the contract.',
-  returns: '`{text, usage}`, or a text for text, srt and vtt.',
-  body: { ...having('file model', shared), examples: [{ file: '@recording.wav', model: 'alpha-transcribe-1' }] },
-  answer: transcript,
-}
-
-export const speech: EndpointEntry = {
-  route: 'POST /v1/audio/speech',
-  aliases: ['/alpha/audio/speech', '/alpha/v1/audio/speech'],
-  tag: 'Audio',
-  surface: 'responses',
-  sells: 'speech',
-  streams: true,
-  gives: 'audio/*',
-  title: 'Speech',
-  description: 'Converts a text to speech. Priced by the character of `input`. An extension of the contract.',
-  returns:
-    'The sound, as it comes; with `stream_format: "sse"` events `speech.audio.delta` with base64 and `speech.audio.done`.',
-  body: schemaOf(speechBody),
-}
+  translations: {
+    ...speechToText,
+    route: 'POST /v1/audio/translations',
+    aliases: ['/alpha/audio/translations', '/alpha/v1/audio/translations'],
+    title: 'Translation into English',
+    description: 'Translates a recording into English text. Priced like a transcription. An extension of the contract.',
+    returns: '`{text, usage}`, or a text for text, srt and vtt.',
+    body: { ...having('file model', shared), examples: [{ file: '@recording.wav', model: 'alpha-transcribe-1' }] },
+    answer: transcript,
+  },
+  speech: {
+    route: 'POST /v1/audio/speech',
+    aliases: ['/alpha/audio/speech', '/alpha/v1/audio/speech'],
+    tag: 'Audio',
+    surface: 'responses',
+    sells: 'speech',
+    streams: true,
+    gives: 'audio/*',
+    title: 'Speech',
+    description: 'Converts a text to speech. Priced by the character of `input`. An extension of the contract.',
+    returns:
+      'The sound, as it comes; with `stream_format: "sse"` events `speech.audio.delta` with base64 and `speech.audio.done`.',
+    body: schemaOf(speechBody),
+  },
+})

@@ -1,11 +1,11 @@
 // Sound: the official openai package, unchanged; what a recording is held for and costs; and what strangers send as a
 // form.
 import OpenAI, { toFile } from 'openai'
-import type { CatalogInput } from '../src/catalog/document.ts'
-import { readAudioFacts } from '../src/kernel/parsers/audio-file.ts'
-import { startGateway } from './gateway.ts'
-import { afterEach, assert, pluck, started, test } from './kit.ts'
-import { form, SPEECH, soundOf, startSoundVendor, TRANSCRIBE, wav } from './sound.ts'
+import { startGateway } from '../../../test/gateway.ts'
+import { afterEach, assert, pluck, started, test } from '../../../test/kit.ts'
+import { form, SPEECH, soundOf, startSoundVendor, TRANSCRIBE, wav } from '../../../test/sound.ts'
+import type { CatalogInput } from '../../catalog/document.ts'
+import { readAudioFacts } from './audio-file.ts'
 
 const vendor = started(startSoundVendor)
 const g = started(() =>

@@ -1,14 +1,19 @@
 // Speech to text: transcriptions, and translations into English. The form is forwarded unchanged except for the model's
 // name. It is charged by the second: the hold covers the longest audio that the file can contain, and the charge is
 // what the vendor reports.
-import { countCharacters, SPEECH_TYPES, speechBody, TRANSCRIPT_FORMATS } from '../../catalog/audio.ts'
-import type { ModelOf } from '../../catalog/document.ts'
+import type { Model } from '../../catalog/document.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
 import { isObject, type Json, type JsonText, objectOf, readJson, text } from '../../kernel/json.ts'
-import { AUDIO_EDGE_BYTES, type AudioFacts, readAudioFacts } from '../../kernel/parsers/audio-file.ts'
 import { readCount, type Usage } from '../../meter/usage.ts'
-import { bytesToText, encodeComment, encodeJson } from '../../upstream/sse.ts'
-import { Fields, mustBe, readBody, wrong } from '../check.ts'
+import { Fields, mustBe, readBody, wrong } from '../../protocols/check.ts'
+import {
+  type FormFile,
+  type FormHeaders,
+  type FormRules,
+  onlyFile,
+  readForm,
+  writeForm,
+} from '../../protocols/media/form.ts'
 import {
   type Answer,
   type Exchange,
@@ -17,14 +22,16 @@ import {
   type OpenOptions,
   type PaidRequest,
   type Target,
-} from '../protocol.ts'
-import { dataOf, Observer, PassRelay, readData, readWhole, WholeRelay } from '../text/relay.ts'
-import { openaiError, vendorFault } from '../vendor-fault.ts'
-import { readErrorBody } from '../vendor-words.ts'
-import { type FormHeaders, type FormRules, onlyFile, readForm, writeForm } from './form.ts'
+} from '../../protocols/protocol.ts'
+import { dataOf, Observer, PassRelay, readData, readWhole, WholeRelay } from '../../protocols/text/relay.ts'
+import { openaiError, vendorFault } from '../../protocols/vendor-fault.ts'
+import { readErrorBody } from '../../protocols/vendor-words.ts'
+import { bytesToText, encodeComment, encodeJson } from '../../upstream/sse.ts'
+import { AUDIO_EDGE_BYTES, type AudioFacts, readAudioFacts } from './audio-file.ts'
+import { countCharacters, SPEECH_TYPES, speechBody, TRANSCRIPT_FORMATS } from './endpoints.ts'
 
 /** Whether the output is in the original language or in English. */
-type Work = 'transcriptions' | 'translations'
+export type Work = 'transcriptions' | 'translations'
 
 type Format = (typeof TRANSCRIPT_FORMATS)[number]
 const TEXT_TYPE = 'text/plain; charset=utf-8'
@@ -46,10 +53,11 @@ interface Wanted {
 
 /** Without a file it is a quote, and `seconds` takes the place of the file. */
 export function readTranscriptionRequest(
-  { json, file, work }: { json: JsonText; file: AudioFile | undefined; work: Work },
+  { json, file: sent, work }: { json: JsonText; file: FormFile | undefined; work: Work },
   uid: string,
-  model?: Pick<ModelOf<'transcription'>, 'traits'>,
+  model?: Model,
 ): PaidRequest {
+  const file = sent && audioIn(sent)
   const fields = new Fields(json)
   for (const [name, value] of Object.entries(json.value))
     if (file && (name.length > NAME_CHARS_MAX || /["\r\n\0]/.test(name)))
@@ -62,8 +70,8 @@ export function readTranscriptionRequest(
   const stream = readFlag(fields.get('stream'))
   if (stream && format !== 'json' && format !== 'text' && format !== 'diarized_json')
     throw wrong('stream', `goes with the response_format json, text or diarized_json, not ${format}.`)
-  const secondsMax = model?.traits.secondsMax ?? Number.POSITIVE_INFINITY
-  const secondsMin = model?.traits.secondsMin ?? 1
+  const { secondsMin = 1, secondsMax = Number.POSITIVE_INFINITY } =
+    model?.enabled && model.type === 'transcription' ? model.traits : {}
   const { secondsMost, secondsLikely, secondsPossible } = file ? file.facts : quotedFacts(fields)
   const worst = { second: Math.max(secondsMin, Math.ceil(Math.min(secondsMost, secondsMax))) }
   const most = { second: Math.max(secondsMin, Math.ceil(Math.min(secondsPossible, secondsMax))) }
@@ -320,10 +328,7 @@ const FIELDS_BYTES_MAX = MB
 const BODY_BYTES_MAX = AUDIO_BYTES_MAX + FIELDS_BYTES_MAX + 262_144
 const FILE_NAME_CHARS_MAX = 200
 
-export interface AudioFile {
-  /** Never concatenated: the pieces are sent one after the other. */
-  readonly pieces: readonly Buffer[]
-  readonly bytes: number
+interface AudioFile extends Pick<FormFile, 'pieces' | 'bytes'> {
   readonly name: string
   readonly type: string
   readonly facts: AudioFacts
@@ -332,7 +337,7 @@ export interface AudioFile {
 interface AudioForm {
   /** The fields, each a text or a list of texts. */
   readonly json: JsonText
-  readonly file: AudioFile
+  readonly file: FormFile
   /** A digest of the form's content, not of its bytes: a client that retries chooses another boundary. */
   readonly digest: string
 }
@@ -341,7 +346,10 @@ export async function readAudioForm(stream: AsyncIterable<Buffer>, headers: Form
   const { fields, files, digest } = await readForm(stream, headers, RULES)
   const [file] = files
   if (!file) throw invalid('"file" is required: the recording, as a file of the form.', 'file')
-  const { head, pieces, bytes } = file
+  return { json: readJson(Buffer.from(JSON.stringify(fields))), file, digest }
+}
+
+function audioIn({ head, pieces, bytes }: FormFile): AudioFile {
   const edge = Math.min(bytes, AUDIO_EDGE_BYTES)
   const facts = readAudioFacts(sliceOf(pieces, 0, edge), sliceOf(pieces, bytes - edge, bytes), bytes)
   if (!facts)
@@ -349,17 +357,8 @@ export async function readAudioForm(stream: AsyncIterable<Buffer>, headers: Form
       '"file" must be a recording that can be read: wav, mp3 (mpga, mpeg), flac, ogg (oga, opus), mp4 (m4a) or webm.',
       'file',
     )
-  return {
-    json: readJson(Buffer.from(JSON.stringify(fields))),
-    file: {
-      pieces,
-      bytes,
-      name: fileName(head.filename ?? '', facts),
-      type: TYPE.test(head.type) ? head.type : `audio/${facts.type}`,
-      facts,
-    },
-    digest,
-  }
+  const type = TYPE.test(head.type) ? head.type : `audio/${facts.type}`
+  return { pieces, bytes, name: fileName(head.filename ?? '', facts), type, facts }
 }
 
 const RULES: FormRules = {

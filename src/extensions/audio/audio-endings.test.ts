@@ -2,10 +2,10 @@
 // was not had.
 import { once } from 'node:events'
 import { request } from 'node:http'
-import type { CatalogInput } from '../src/catalog/document.ts'
-import { leaveAfter, startGateway } from './gateway.ts'
-import { afterEach, assert, started, test, until } from './kit.ts'
-import { form, SPEECH, soundOf, startSoundVendor, TRANSCRIBE, wav } from './sound.ts'
+import { leaveAfter, startGateway } from '../../../test/gateway.ts'
+import { afterEach, assert, started, test, until } from '../../../test/kit.ts'
+import { form, SPEECH, soundOf, startSoundVendor, TRANSCRIBE, wav } from '../../../test/sound.ts'
+import type { CatalogInput } from '../../catalog/document.ts'
 
 const vendor = started(startSoundVendor)
 const g = started(() =>
