@@ -20,13 +20,14 @@ import type { PathHooks } from '../pipeline/hooks.ts'
 import { inBatch, isBatchable } from '../pipeline/in-batch.ts'
 import { broughtBy, isPaid, type PaidSpec, type Read, type ReadDeps, type RequestBody, read } from '../pipeline/read.ts'
 import { permitAt } from '../pipeline/readers.ts'
-import { countGeminiTokens, countResponseTokens, countTokens, readModelName } from '../protocols/text/text.ts'
+import { countGeminiTokens } from '../protocols/text/gemini/count.ts'
+import { countResponseTokens, countTokens, readModelName } from '../protocols/text/text.ts'
 import { balanceSentence } from '../reports/balance-sentence.ts'
 import { HELD } from '../reports/figures.ts'
 import { accountFacts, readBalance } from '../reports/statement.ts'
 import { type ByteBudget, type ByteLease, SMALL_BODY_BYTES } from '../upstream/budget.ts'
 import type { HandlersOf, RequestContext } from './api.ts'
-import { createModelLists, type ListShape } from './models.ts'
+import { createModelLists } from './models.ts'
 import { jsonBody } from './server/body.ts'
 import type { Caller } from './server/caller.ts'
 import { rawQuery } from './server/server.ts'
@@ -48,8 +49,6 @@ export function accountHandlers(
   const { catalog } = deps
   const lists = createModelLists(() => catalog.current)
   const send = (out: Caller, body: string) => out.send(200, { 'content-type': 'application/json; charset=utf-8' }, body)
-  const shapeOf = ({ route: { surface } }: RequestContext): ListShape =>
-    surface === 'messages' || surface === 'gemini' ? surface : 'native'
 
   /** A model that the key could not ask has no tokens to count. */
   const counted = (request: RequestContext, spec: EndpointSpec, count: (json: JsonText) => number): number => {
@@ -69,9 +68,9 @@ export function accountHandlers(
     },
     'gemini/count_tokens': (request, out) =>
       send(out, JSON.stringify({ totalTokens: counted(request, FREE['gemini/count_tokens'], countGeminiTokens) })),
-    models: (request, out) => send(out, lists.list(request.principal, request.id, shapeOf(request))),
+    models: (request, out) => send(out, lists.list(request.principal, request.id, request.route.surface)),
     'models/{id}': (request, out) =>
-      send(out, lists.retrieve(request.principal, request.id, request.param('id'), shapeOf(request))),
+      send(out, lists.retrieve(request.principal, request.id, request.param('id'), request.route.surface)),
     async account(request, out) {
       const data = await readAccount(request.principal, deps)
       return send(out, JSON.stringify({ success: true, data, requestId: request.id }))

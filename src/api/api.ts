@@ -17,6 +17,7 @@ import type { Log } from '../kernel/log.ts'
 import { newId, type World } from '../kernel/world.ts'
 import type { RecordedCall, Recorder, Recording } from '../pipeline/hooks.ts'
 import { isPaid, type PaidSpec } from '../pipeline/read.ts'
+import { SURFACES } from '../protocols/text/formats.ts'
 import type { Monitor } from '../telemetry/monitor.ts'
 import type { Overload } from '../telemetry/overload.ts'
 import type { Refusals } from '../telemetry/refusals.ts'
@@ -248,7 +249,7 @@ export function createApi(app: WebServer, options: ApiOptions): Api {
 
   function authenticate(request: RequestContext): Principal | Promise<Principal> {
     const { headers, raw, route } = request
-    const xApiKey = (route.surface === 'gemini' ? googleKey(request) : undefined) ?? headers['x-api-key']
+    const xApiKey = SURFACES[route.surface]?.keyOf?.(headers, rawQuery(request)) ?? headers['x-api-key']
     const header = { authorization: headers.authorization, xApiKey }
     // A key that is known is let in at once; a promise would cost every call turns of the queue.
     const known = keys.known(header, linkOf(raw.socket).key)
@@ -432,17 +433,12 @@ export function createApi(app: WebServer, options: ApiOptions): Api {
   }
 }
 
-/** Where Google's SDKs, and its examples for curl, put a key. */
-function googleKey(request: RequestContext): string | undefined {
-  return request.headers['x-goog-api-key'] ?? new URLSearchParams(rawQuery(request)).get('key') ?? undefined
-}
-
 function recordedCall({ id: requestId, method, raw, principal }: RequestContext, rule: RecordingPolicy): RecordedCall {
   const { accountId: account, keyId: key } = principal
   return { requestId, account, key, rule, method, path: withoutKey(raw.url ?? '') }
 }
 
-/** Google's SDKs may put the key into the address. */
+/** Some SDKs may put the key into the address. */
 function withoutKey(url: string): string {
   const [path = '', query] = url.split('?', 2)
   if (query === undefined) return path

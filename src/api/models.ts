@@ -1,24 +1,23 @@
-// The list of models, in the shapes of the ecosystems that read it: one superset on /v1, Messages' own on /beta,
-// Google's on /gemini. Built once per catalog version and restriction, so that an answer is a lookup.
+// The list of models, in the shapes of the ecosystems that read it: one superset on /v1, and that of each format with a
+// surface of its own. Built once per catalog version and restriction, so that an answer is a lookup.
 import { mayCall, mayUse, type Principal } from '../admission/api-key.ts'
 import type { Model } from '../catalog/document.ts'
-import { PAID } from '../catalog/generation.ts'
+import type { Surface } from '../catalog/endpoint.ts'
 import { endpointsOf } from '../catalog/index.ts'
 import type { Catalog } from '../catalog/store.ts'
 import { unknownModel } from '../catalog/unknown-model.ts'
 import { formatCredits } from '../kernel/credits.ts'
+import { FORMATS, SURFACES } from '../protocols/text/formats.ts'
 
 /** When the first catalog was written; models have no date of their own. */
 const CREATED_SECONDS = 1_789_000_000
 
 /** Those that are no superset have entries of their own, for the models that they offer. */
-export type ListShape = 'native' | 'messages' | 'gemini'
-
 interface Listing {
   readonly entries: ReadonlyMap<string, string>
+  readonly lists: Readonly<Partial<Record<Surface, string>>>
+  /** The superset, below what each answer begins with. */
   readonly native: string
-  readonly messages: string
-  readonly gemini: string
 }
 
 export function createModelLists(current: () => Catalog) {
@@ -42,15 +41,16 @@ export function createModelLists(current: () => Catalog) {
   }
 
   return {
-    list(principal: Principal, requestId: string, shape: ListShape): string {
-      const listing = listingFor(principal)
-      return shape === 'native' ? `{"success":true,"requestId":"${requestId}",${listing.native}` : listing[shape]
+    list(principal: Principal, requestId: string, surface: Surface): string {
+      const { lists, native } = listingFor(principal)
+      return lists[surface] ?? `{"success":true,"requestId":"${requestId}",${native}`
     },
-    retrieve(principal: Principal, requestId: string, uid: string, shape: ListShape): string {
-      const entry = listingFor(principal).entries.get(`${shape} ${uid}`)
+    retrieve(principal: Principal, requestId: string, uid: string, surface: Surface): string {
+      const isOwn = SURFACES[surface] !== undefined
+      const entry = listingFor(principal).entries.get(`${isOwn ? surface : 'native'} ${uid}`)
       if (entry === undefined) throw unknownModel(uid, current().document.models, usableBy(principal, current()))
       // The SDKs read the members at the top, native callers those in `data`.
-      return shape === 'native' ? `{"success":true,"requestId":"${requestId}","data":${entry},${entry.slice(1)}` : entry
+      return isOwn ? entry : `{"success":true,"requestId":"${requestId}","data":${entry},${entry.slice(1)}`
     },
   }
 }
@@ -85,48 +85,25 @@ function build(catalog: Catalog, restriction: Restriction): Listing {
         owned_by: model.family,
       }),
     )
-    if (model.clientFormats.includes('anthropic-messages') && mayCall(restriction, PAID.messages))
-      entries.set(
-        `messages ${uid}`,
-        JSON.stringify({
-          type: 'model',
-          id: uid,
-          display_name: model.name,
-          created_at: new Date(CREATED_SECONDS * 1000).toISOString(),
-        }),
-      )
-    if ((model.clientFormats.includes('gemini') || model.type === 'embedding') && mayCall(restriction, PAID.gemini))
-      entries.set(`gemini ${uid}`, JSON.stringify(googleEntry(uid, model)))
   }
-  const pick = (shape: ListShape) =>
-    models.map(([uid]) => entries.get(`${shape} ${uid}`)).filter((entry) => entry !== undefined)
-  const ids = models.map(([uid]) => uid)
-  const betaIds = ids.filter((uid) => entries.has(`messages ${uid}`))
-  const page = (of: string[]) =>
-    `"has_more":false,"first_id":${JSON.stringify(of[0] ?? null)},"last_id":${JSON.stringify(of.at(-1) ?? null)}`
-  return {
-    entries,
-    native: `"object":"list",${page(ids)},"data":[${pick('native').join(',')}]}`,
-    messages: `{"data":[${pick('messages').join(',')}],${page(betaIds)}}`,
-    gemini: `{"models":[${pick('gemini').join(',')}]}`,
+  const lists: Partial<Record<Surface, string>> = {}
+  for (const { name: format, surface } of Object.values(FORMATS)) {
+    const spec = endpointsOf(catalog).find((one) => one.format === format)
+    if (!surface) continue
+    const offered = spec && mayCall(restriction, spec) ? models.filter(([, one]) => surface.models.offers(one)) : []
+    const own = offered.map(([uid, model]) => {
+      const entry = JSON.stringify(surface.models.entry(uid, model, CREATED_SECONDS))
+      entries.set(`${surface.name} ${uid}`, entry)
+      return entry
+    })
+    lists[surface.name] = surface.models.list(own, pageOf(offered))
   }
+  const native = models.map(([uid]) => entries.get(`native ${uid}`))
+  return { entries, lists, native: `"object":"list",${pageOf(models)},"data":[${native.join(',')}]}` }
 }
 
-/** The actions of Google's protocol that an embedding model, and one of text, has. */
-const METHODS = {
-  embedding: ['embedContent', 'batchEmbedContents'],
-  text: ['generateContent', 'streamGenerateContent', 'countTokens'],
-}
-
-function googleEntry(uid: string, { name, version, limits, type }: Model): object {
-  const { contextTokens, outputTokensMax } = limits
-  return {
-    name: `models/${uid}`,
-    baseModelId: uid,
-    version: version ?? '1',
-    displayName: name,
-    ...(contextTokens === undefined ? {} : { inputTokenLimit: contextTokens }),
-    ...(outputTokensMax === undefined ? {} : { outputTokenLimit: outputTokensMax }),
-    supportedGenerationMethods: type === 'embedding' ? METHODS.embedding : METHODS.text,
-  }
+/** All on one page. */
+function pageOf(models: ReadonlyArray<readonly [uid: string, model: Model]>): string {
+  const [first, last] = [models[0], models.at(-1)].map((one) => JSON.stringify(one?.[0] ?? null))
+  return `"has_more":false,"first_id":${first},"last_id":${last}`
 }

@@ -32,20 +32,22 @@ const NOT_OFFERED: Readonly<Record<string, string>> = {
     'File search stores are not offered. POST /v1/embeddings makes vectors and POST /v1/rerank ranks documents.',
   interactions: 'Interactions are not offered. Use models/{model}:generateContent.',
 }
-const GEMINI_FILES = 'Files are not offered in this format. Send them as inlineData, or as fileData by their address.'
-const GEMINI_BATCHES = 'Batches are not offered in this format. POST /v1/batches takes a file of lines.'
 
 const VERSION = /^(?:alpha|beta|v\d\w*)$/
 
+interface Surface {
+  readonly below: string
+  readonly insteadOf?: (parts: readonly string[]) => string | undefined
+}
+
 /** What to use instead of this address of a vendor; undefined if it is none that is known. */
-export function insteadOf(url: string): string | undefined {
+export function insteadOf(url: string, surfaces: readonly Surface[]): string | undefined {
   const [path = ''] = url.split(/[?#]/)
   const parts = path.split('/').filter((part) => part !== '')
-  if (parts[0] === 'gemini') {
-    if (parts.includes('files')) return GEMINI_FILES
-    if (parts[2] === 'batches' || /:(?:async)?batch(?:Generate|Embed)/i.test(path)) return GEMINI_BATCHES
-    parts.shift()
-  }
+  const own = surfaces.find(({ below }) => below === parts[0])
+  if (own) parts.shift()
+  const instead = own?.insteadOf?.(parts)
+  if (instead !== undefined) return instead
   while (VERSION.test(parts[0] ?? '')) parts.shift()
   const [first = '', second = ''] = parts
   const name = [`${first}/${second}`, first].find((one) => Object.hasOwn(NOT_OFFERED, one))

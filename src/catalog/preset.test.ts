@@ -8,7 +8,7 @@ import { filledAddress, filledIn, withLogin } from '../extensions/connection/fil
 import { smallestRequest } from '../extensions/probes/free-check.ts'
 import { testedRoute } from '../extensions/probes/vendor-test.ts'
 import { realWorld } from '../kernel/world.ts'
-import { loggedIn, vendorCall } from '../protocols/protocol.ts'
+import { loggedIn, vendorCall } from '../protocols/vendor-call.ts'
 import { targetOf } from '../routing/route.ts'
 import { type CatalogInput, checkDocument, type Login } from './document.ts'
 import { type Preset, readPresets } from './preset.ts'

@@ -23,7 +23,7 @@ import {
   type Task,
   type TaskMark,
 } from '../protocols/media/video-task/task.ts'
-import { loggedIn, vendorCall } from '../protocols/protocol.ts'
+import { loggedIn, vendorCall } from '../protocols/vendor-call.ts'
 import { byokKeyFault, describe, type Refusal, refusal, retryAfterSeconds } from '../protocols/vendor-fault.ts'
 import { readErrorBody } from '../protocols/vendor-words.ts'
 import { withCredential } from '../routing/credential-state.ts'

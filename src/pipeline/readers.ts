@@ -19,6 +19,7 @@ import { readSocialRequest } from '../protocols/data/social-v2.ts'
 import { readImageRequest } from '../protocols/media/openai-images/request.ts'
 import { ANY_MODEL, asJob, readVideoRequest } from '../protocols/media/video-task/request.ts'
 import type { JobRequest, PaidRequest } from '../protocols/protocol.ts'
+import { FORMATS } from '../protocols/text/formats.ts'
 import { JSON_HEADER, type JsonWish, readJsonWish, withJsonChecked } from '../protocols/text/json-answer.ts'
 import { readCompactRequest } from '../protocols/text/openai-responses/compact.ts'
 import { type ModelFacts, readModelName, readTextRequest } from '../protocols/text/text.ts'
@@ -87,7 +88,7 @@ function cacheRuleOf(
   { cache }: Model,
   { continues, wish }: PaidRequest & { readonly wish?: JsonWish | undefined },
 ): CacheRule | undefined {
-  const inside = value.generationConfig ?? value.generation_config
+  const inside = spec.format && FORMATS[spec.format].settings?.(value)
   const config = isObject(inside) ? inside : value
   if (continues || cacheHeader === false || !(cacheHeader || config.temperature === 0)) return undefined
   const { shared, ttlSeconds, pricing } = cache ?? OF_KEYS

@@ -2,15 +2,13 @@
 // costs at worst, and how to open an exchange with a vendor. The path knows no formats; formats know no sockets, clocks
 // or money.
 import type { VendorBridge } from '../catalog/bridge.ts'
-import type { Auth, Login, Offer } from '../catalog/document.ts'
-import { sha256, signAwsCall } from '../kernel/aws-signature.ts'
+import type { Auth, Offer } from '../catalog/document.ts'
 import { Fault } from '../kernel/fault.ts'
 import { type JsonText, splice } from '../kernel/json.ts'
-import type { World } from '../kernel/world.ts'
 import type { ProtocolName, Unit } from '../meter/kind.ts'
 import type { Usage } from '../meter/usage.ts'
-import { bearer, type HttpCall, type Upstream } from '../upstream/call.ts'
-import type { LoggedIn, Logins } from '../upstream/login.ts'
+import type { HttpCall, Upstream } from '../upstream/call.ts'
+import type { LoggedIn } from '../upstream/login.ts'
 import type { VideoRequest } from './media/video-task/request.ts'
 import type { VendorError } from './vendor-words.ts'
 
@@ -300,80 +298,4 @@ export function jsonCall(path: string, json: JsonText, target: Target, accept = 
   const headers = { 'content-type': 'application/json', accept }
   const body = splice(json, { replace: { model: JSON.stringify(target.model) } })
   return { method: 'POST', url: target.baseUrl + path, headers, body }
-}
-
-// Added to every upstream call, whatever the format: the credential, where the vendor expects it, and the catalog's
-// extra headers. Adapters handle neither.
-
-/** Where the format's usual vendors expect the credential; all others take a bearer token. */
-const USUAL: Partial<Record<ProtocolName, Auth>> = {
-  'anthropic-messages': { header: 'x-api-key' },
-  gemini: { header: 'x-goog-api-key' },
-}
-
-export function vendorCall(call: HttpCall, target: Target): HttpCall {
-  if (climbs(call.url)) throw new Fault('request_invalid', { message: 'A part of the address is not a valid id.' })
-  const { protocol, secret, auth, signs, headers } = target
-  if (signs) return { ...call, headers: signedHeaders(call, headers, signs) }
-  if (secret === undefined) return { ...call, headers: { ...call.headers, ...headers } }
-  const where = auth ?? USUAL[protocol] ?? 'bearer'
-  if (where === 'bearer') return { ...call, headers: { authorization: bearer(secret), ...call.headers, ...headers } }
-  if (where === 'basic') return { ...call, headers: { authorization: basic(secret), ...call.headers, ...headers } }
-  if ('header' in where) return { ...call, headers: { [where.header]: secret, ...call.headers, ...headers } }
-  if (!('query' in where)) throw new Fault('internal', { internal: { why: 'the login was not opened' } })
-  const mark = call.url.includes('?') ? '&' : '?'
-  const url = `${call.url}${mark}${encodeURIComponent(where.query)}=${encodeURIComponent(secret)}`
-  return { ...call, url, headers: { ...call.headers, ...headers } }
-}
-
-const basic = (pair: string) => `Basic ${Buffer.from(pair).toString('base64')}`
-
-function signedHeaders(
-  { method, url, headers, body = '' }: HttpCall,
-  more: Readonly<Record<string, string>>,
-  { aws, service, nowMs }: NonNullable<Target['signs']>,
-) {
-  const pieces = typeof body === 'string' || Buffer.isBuffer(body) ? [body] : body
-  const signed = { headers: { ...headers, ...more }, bodySha256: sha256(...pieces), service }
-  return signAwsCall({ method, url: new URL(url), ...signed }, aws, nowMs)
-}
-
-/** The login that a vendor wants before it is called. */
-function loginOf({ auth }: Pick<Target, 'auth'>): Login | undefined {
-  return typeof auth === 'object' && !('header' in auth) && !('query' in auth) ? auth : undefined
-}
-
-/**
- * The target with what its login gave instead of the credential. At once if it has no login, or while its token is
- * fresh.
- */
-export function loggedIn(
-  target: Target,
-  { logins, world, isForeign }: { logins: Logins; world: Pick<World, 'nowMs'>; isForeign?: boolean },
-): Target | Promise<Target> {
-  const login = loginOf(target)
-  if (!login) return target // The usual case.
-  const use = (given: LoggedIn): Target =>
-    'token' in given
-      ? { ...target, secret: given.token, auth: 'bearer', dropToken: given.drop }
-      : { ...target, secret: given.aws.secretAccessKey, signs: { ...given, nowMs: world.nowMs() } }
-  const { secret, baseUrl } = target
-  const given = logins.open(login, { secret, baseUrl, ...(isForeign ? { isForeign } : {}) })
-  return given instanceof Promise ? given.then(use) : use(given)
-}
-
-/** How often a chain of proxies may decode an address before the vendor reads it. */
-const DECODED_TIMES = 4
-const HIDDEN: Readonly<Record<string, string>> = { '%2e': '.', '%2f': '/', '%5c': '\\', '%3b': ';', '%25': '%' }
-
-/**
- * Whether a proxy or the vendor could decode a dot segment in the path, and so call another endpoint with our
- * credential.
- */
-function climbs(url: string): boolean {
-  const end = url.indexOf('?')
-  let path = end < 0 ? url : url.slice(0, end)
-  for (let times = 0; times < DECODED_TIMES && path.includes('%'); times++)
-    path = path.replaceAll(/%(?:2e|2f|5c|3b|25)/gi, (code) => HIDDEN[code.toLowerCase()] ?? code)
-  return /[/\\]\.{1,2}(?:[/\\;]|$)/.test(path)
 }

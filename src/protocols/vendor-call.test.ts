@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { HttpCall } from '../upstream/call.ts'
-import { type Target, vendorCall } from './protocol.ts'
+import type { Target } from './protocol.ts'
+import { vendorCall } from './vendor-call.ts'
 
 const target: Target = {
   protocol: 'openai-chat',

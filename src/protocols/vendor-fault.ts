@@ -186,23 +186,21 @@ export function retryAfterSeconds(headers: Readonly<Record<string, string>>): nu
 }
 
 /**
- * By status: the type and the code of an error in the OpenAI and Messages formats, and Google's word for it. SDKs look
- * for these words.
+ * By status: the type and the code of an error in the OpenAI and Messages formats. SDKs look for these words.
  */
-const WORDS: Readonly<Record<number, readonly [type: string, code: string, google?: string]>> = {
-  400: ['invalid_request_error', 'invalid_request', 'INVALID_ARGUMENT'],
-  401: ['authentication_error', 'invalid_api_key', 'UNAUTHENTICATED'],
-  402: ['billing_error', 'insufficient_quota', 'FAILED_PRECONDITION'],
-  403: ['permission_error', 'permission_denied', 'PERMISSION_DENIED'],
-  404: ['not_found_error', 'not_found', 'NOT_FOUND'],
-  405: ['api_error', 'server_error', 'UNIMPLEMENTED'],
-  409: ['conflict_error', 'conflict', 'ABORTED'],
-  413: ['request_too_large', 'request_too_large', 'OUT_OF_RANGE'],
-  422: ['invalid_request_error', 'invalid_request', 'INVALID_ARGUMENT'],
+const WORDS: Readonly<Record<number, readonly [type: string, code: string]>> = {
+  400: ['invalid_request_error', 'invalid_request'],
+  401: ['authentication_error', 'invalid_api_key'],
+  402: ['billing_error', 'insufficient_quota'],
+  403: ['permission_error', 'permission_denied'],
+  404: ['not_found_error', 'not_found'],
+  409: ['conflict_error', 'conflict'],
+  413: ['request_too_large', 'request_too_large'],
+  422: ['invalid_request_error', 'invalid_request'],
   426: ['invalid_request_error', 'upgrade_required'],
-  429: ['rate_limit_error', 'rate_limit_exceeded', 'RESOURCE_EXHAUSTED'],
-  503: ['overloaded_error', 'overloaded', 'UNAVAILABLE'],
-  504: ['timeout_error', 'timeout', 'DEADLINE_EXCEEDED'],
+  429: ['rate_limit_error', 'rate_limit_exceeded'],
+  503: ['overloaded_error', 'overloaded'],
+  504: ['timeout_error', 'timeout'],
 }
 const wordsOf = (status: number) => WORDS[status] ?? ['api_error', 'server_error']
 
@@ -219,29 +217,6 @@ export function messagesError(fault: Fault) {
   const { vendorCode, errorDetails } = fault.details
   const details = errorDetails ?? (vendorCode === undefined ? undefined : { error_code: vendorCode })
   return { type, message, ...(details ? { details } : {}) }
-}
-
-/** The member `error` as Google's SDKs read it, with details of the types that they know. */
-export function geminiError({ status, code, message, details }: Fault, requestId: string) {
-  const typed = (name: string, members: object) => ({ '@type': `type.googleapis.com/google.rpc.${name}`, ...members })
-  const { param, retryAfterSeconds: wait } = details
-  return {
-    code: status,
-    message,
-    status: wordsOf(status)[2] ?? 'INTERNAL',
-    details: [
-      typed('ErrorInfo', {
-        reason: details.vendorCode ?? String(code),
-        domain: 'tollgate',
-        metadata: { code: String(code) },
-      }),
-      typed('RequestInfo', { requestId }),
-      ...(param === undefined
-        ? []
-        : [typed('BadRequest', { fieldViolations: [{ field: param, description: message }] })]),
-      ...(wait === undefined ? [] : [typed('RetryInfo', { retryDelay: `${wait}s` })]),
-    ],
-  }
 }
 
 // Vendor error codes that callers can act on and that SDKs and frameworks look for: one table for all formats. A code

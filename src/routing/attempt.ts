@@ -9,14 +9,8 @@ import type { World } from '../kernel/world.ts'
 import { BYOK } from '../ledger/operation.ts'
 import type { Stop } from '../ledger/views.ts'
 import { chargeOf } from '../meter/charge.ts'
-import {
-  type Exchange,
-  loggedIn,
-  type OpenOptions,
-  type PaidRequest,
-  type Target,
-  vendorCall,
-} from '../protocols/protocol.ts'
+import type { Exchange, OpenOptions, PaidRequest, Target } from '../protocols/protocol.ts'
+import { loggedIn, vendorCall } from '../protocols/vendor-call.ts'
 import {
   byokKeyFault,
   describe,

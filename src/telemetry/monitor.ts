@@ -1,8 +1,6 @@
 // Calls in flight and recent calls: the live list, the counters, and one log line per call.
 
 import { settingsOf } from '../catalog/described.ts'
-import { geminiBody } from '../catalog/gemini.ts'
-import { chatBody, messagesBody, responsesBody } from '../catalog/text-bodies.ts'
 import { type Credits, formatCredits } from '../kernel/credits.ts'
 import type { Fault, FaultName } from '../kernel/fault.ts'
 import { isObject } from '../kernel/json.ts'
@@ -13,6 +11,8 @@ import type { World } from '../kernel/world.ts'
 import type { Resolution } from '../ledger/operation.ts'
 import type { AttemptLog, AttemptView, GuardrailReport } from '../ledger/views.ts'
 import type { Usage } from '../meter/usage.ts'
+import type { PaidRequestFacts } from '../protocols/protocol.ts'
+import { CALLERS_FORMATS, FORMATS } from '../protocols/text/formats.ts'
 import type { AttemptRecorder, VendorAttempt } from '../routing/attempt.ts'
 import type { RefusedCall } from './refusals.ts'
 
@@ -100,7 +100,10 @@ export interface Monitor {
   begin(call: {
     readonly requestId: string
     readonly principal: { readonly accountId: string; readonly keyId: string }
-    readonly paidRequest: { readonly product: string; readonly stream: boolean; readonly sent?: string }
+    readonly paidRequest: { readonly product: string; readonly stream: boolean; readonly sent?: string } & Pick<
+      PaidRequestFacts,
+      'clientFormat'
+    >
     readonly endpoint: string
     readonly startedMs: number
     readonly callerHeaders: Readonly<Record<string, string>>
@@ -280,7 +283,7 @@ class SeenCall implements Seen, AttemptRecorder {
     const decided = this.#decided ?? this.#beginning.decided
     const told = cutAtTokens !== undefined || aboveHold !== undefined || guardrails || decided?.length
     if (tried.length === 0 && fault === undefined && !told) return undefined
-    const parameters = parametersOf(paidRequest.sent)
+    const parameters = parametersOf(paidRequest)
     return {
       heldMs: this.#heldMs === undefined ? null : Math.round(this.#heldMs),
       attempts: tried.map((one, at) => attemptView(one, startedMs, at + 1 < tried.length)),
@@ -385,8 +388,9 @@ function attemptView(attempt: VendorAttempt, callStartedMs: number, retried: boo
 // rest. It contains no content, and nothing under a name that the caller chose.
 
 /** Settings whose values are numbers, booleans or short words: those of the text formats, and of other endpoints. */
-const SETTINGS = new Set([
-  ...[chatBody, responsesBody, messagesBody, geminiBody].flatMap(({ members }) => settingsOf(members)),
+let settings: ReadonlySet<string> | undefined
+const settingNames = () => [
+  ...Object.values(FORMATS).flatMap(({ body }) => settingsOf(body.members)),
   'dimensions',
   'encoding_format',
   'top_n',
@@ -394,7 +398,7 @@ const SETTINGS = new Set([
   'speed',
   'response_format',
   'language',
-])
+]
 /** Lists of which only the length is recorded. */
 const COUNTED = ['messages', 'contents', 'tools', 'documents']
 const TOLD_CHARS_MAX = 40
@@ -403,13 +407,14 @@ const SENT_CHARS_MAX = 65_536
 
 type Sent = Record<string, string | number | boolean>
 
-function parametersOf(sent: string | undefined): Sent | undefined {
+function parametersOf({ sent, clientFormat }: Pick<PaidRequestFacts, 'sent' | 'clientFormat'>): Sent | undefined {
   if (sent === undefined || sent.length > SENT_CHARS_MAX) return undefined
   const body = membersOf(sent)
   const found: Sent = {}
-  for (const members of [body, body.generationConfig]) {
+  settings ??= new Set(settingNames())
+  for (const members of [body, clientFormat && CALLERS_FORMATS[clientFormat]?.settings?.(body)]) {
     if (!isObject(members)) continue
-    for (const name of SETTINGS) if (isSetting(members[name])) found[name] = members[name]
+    for (const name of settings) if (isSetting(members[name])) found[name] = members[name]
   }
   for (const name of COUNTED) {
     const list = body[name]

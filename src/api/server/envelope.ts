@@ -3,7 +3,8 @@
 import type { Surface } from '../../catalog/endpoint.ts'
 import type { Fault } from '../../kernel/fault.ts'
 import type { Log } from '../../kernel/log.ts'
-import { geminiError, messagesError, openaiError } from '../../protocols/vendor-fault.ts'
+import { SURFACES } from '../../protocols/text/formats.ts'
+import { openaiError } from '../../protocols/vendor-fault.ts'
 
 interface BodyOptions {
   readonly requestId: string
@@ -15,19 +16,17 @@ interface BodyOptions {
 
 export function faultBody(fault: Fault, surface: Surface, { requestId, sdk }: BodyOptions): string {
   const { code, message } = fault
+  const own = SURFACES[surface]
+  if (own) return JSON.stringify(own.errorBody(fault, requestId))
   const nested = openaiError(fault)
   switch (surface) {
     case 'native':
       return JSON.stringify({ success: false, error: { code, message }, requestId })
-    case 'messages':
-      return JSON.stringify({ type: 'error', error: messagesError(fault), request_id: requestId, code, message })
-    case 'gemini':
-      return JSON.stringify({ error: geminiError(fault, requestId) })
     case 'responses':
       return JSON.stringify({ code, message, type: 'api_error', requestId, error: nested })
     case 'chat':
       return JSON.stringify({ code, message, type: 'api_error', requestId, ...(sdk ? { error: nested } : {}) })
-    case 'images':
+    default:
       return JSON.stringify({ code, message, type: 'api_error', ...(sdk ? { requestId, error: nested } : {}) })
   }
 }
@@ -37,17 +36,11 @@ export function sdkBody(fault: Fault, surface: Surface, requestId: string): stri
   return faultBody(fault, surface, { requestId, sdk: true })
 }
 
-const BELOW: ReadonlyArray<readonly [RegExp, Surface]> = [
-  [/^\/+beta(?:\/|\?|$)/, 'messages'],
-  [/^\/+gemini(?:\/|\?|$)/, 'gemini'],
-]
-
-/**
- * The Messages SDKs read all answers below /beta, and Google's SDKs those below /gemini, also at paths without an
- * endpoint.
- */
+/** Some SDKs read all answers below the first part of their addresses, also at paths without an endpoint. */
 export function surfaceOf(path: string, surface: Surface = 'native'): Surface {
-  return surface === 'native' ? (BELOW.find(([pattern]) => pattern.test(path))?.[1] ?? surface) : surface
+  if (surface !== 'native') return surface
+  const first = /^\/+([a-z]+)(?:[/?]|$)/.exec(path)?.[1]
+  return Object.values(SURFACES).find(({ below }) => below === first)?.name ?? surface
 }
 
 export function faultHeaders(fault: Fault): Record<string, string> {

@@ -8,6 +8,7 @@ import { insteadOf } from '../../catalog/not-offered.ts'
 import { asFault, Fault } from '../../kernel/fault.ts'
 import type { Log } from '../../kernel/log.ts'
 import { newId, type World } from '../../kernel/world.ts'
+import { SURFACES } from '../../protocols/text/formats.ts'
 import { addressReader, httpsReader } from './address.ts'
 import { linkOf } from './body.ts'
 import { CORS } from './caller.ts'
@@ -289,7 +290,7 @@ function notTaken({ method = '', headers, url = '' }: IncomingMessage, place: Pl
       headers: { upgrade: 'HTTP/1.1' },
     })
   // If the path accepts the method and still did not match, one of its parameters is too long.
-  const message = insteadOf(url)
+  const message = insteadOf(url, Object.values(SURFACES))
   if (!place || place.methods.has(method)) return new Fault('not_found', message ? { message } : {})
   const allow = [...place.methods.keys()].join(', ')
   return new Fault('method_not_allowed', { message: `This path takes ${allow}.`, headers: { allow } })

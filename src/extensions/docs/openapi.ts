@@ -31,6 +31,7 @@ import { rolesWith } from '../../identity/roles.ts'
 import { FAULTS } from '../../kernel/fault.ts'
 import { viewSchema } from '../../operator/forms.ts'
 import type { Resource } from '../../operator/resource.ts'
+import { SURFACES } from '../../protocols/text/formats.ts'
 
 /** Answers whose schemas are the views of the folders that make them. */
 const VIEWS: { readonly [id in keyof typeof FREE]?: z.ZodType } = { account: ownAccount, quote: quoteView }
@@ -49,7 +50,7 @@ const named = (spec: EndpointSpec, what: 'Request' | 'Answer') =>
   `${operationId(spec).replaceAll(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase())}${what}`
 
 function schemas(endpoints: readonly EndpointSpec[]): Record<string, JsonSchema> {
-  const made: Record<string, JsonSchema> = { ...COMPONENTS, ...SOCIAL_COMPONENTS, ...ERROR_SCHEMAS }
+  const made: Record<string, JsonSchema> = { ...COMPONENTS, ...SOCIAL_COMPONENTS, ...errorSchemas() }
   for (const spec of endpoints) {
     const answer = answerOf(spec)
     if (spec.body) addSchema(made, named(spec, 'Request'), spec.body)
@@ -335,7 +336,7 @@ const nestedError = having('message type', {
 })
 
 /** The error body of each surface. */
-const BODIES: Record<Surface, JsonSchema> = {
+const BODIES: Readonly<Partial<Record<Surface, JsonSchema>>> = {
   native: object({ success: { const: false }, error: object({ code: integer, message: string }), requestId: string }),
   chat: having('code message type', {
     code: integer,
@@ -364,18 +365,19 @@ const BODIES: Record<Surface, JsonSchema> = {
     code: integer,
     message: string,
   }),
-  gemini: object({
-    error: object({ code: integer, message: string, status: string, details: { type: 'array', items: object({}) } }),
-  }),
 }
 
 function errorName(surface: string): string {
   return `${surface.charAt(0).toUpperCase()}${surface.slice(1)}Error`
 }
 
-const ERROR_SCHEMAS: Readonly<Record<string, JsonSchema>> = Object.fromEntries(
-  Object.entries(BODIES).map(([surface, schema]) => [errorName(surface), schema]),
-)
+/** Also those of formats that extensions bring. */
+function errorSchemas(): Record<string, JsonSchema> {
+  const added = Object.values(SURFACES).flatMap(({ name, errorSchema: schema }) =>
+    schema ? [[name, schema] as const] : [],
+  )
+  return Object.fromEntries([...Object.entries(BODIES), ...added].map(([name, schema]) => [errorName(name), schema]))
+}
 
 /** What asks: the faults that can befall it follow. */
 interface Asked {

@@ -11,7 +11,7 @@ import { tableOf } from '../../protocols/text/request-members.ts'
 import { ocrBody, PAGES_MAX } from './endpoint.ts'
 import { countPdfPages } from './pdf-pages.ts'
 
-const MEMBERS = tableOf([...Object.keys(ocrBody.shape), 'id'])
+const MEMBERS = { table: tableOf([...Object.keys(ocrBody.shape), 'id']), limits: [] }
 
 export function readOcrRequest(given: JsonText, uid: string, model?: Pick<Model, 'limits'>): PaidRequest {
   if (isObject(given.value.document) && 'file_id' in given.value.document)

@@ -3,49 +3,40 @@
 // the request is rejected.
 import type { TextTraits } from '../../catalog/traits.ts'
 import { Fault, invalid, valueWords } from '../../kernel/fault.ts'
-import { edited, isObject, type Json, type JsonText, objectOf, objects, text, withMembers } from '../../kernel/json.ts'
+import { edited, isObject, type Json, type JsonText, objects, text, withMembers } from '../../kernel/json.ts'
 import { words } from '../../kernel/words.ts'
-import type { ClientFormatName, UseUnit } from '../../meter/kind.ts'
+import type { UseUnit } from '../../meter/kind.ts'
 import type { Pricing } from '../../meter/price.ts'
 import type { Usage } from '../../meter/usage.ts'
 import { wrong } from '../check.ts'
 import type { PriceAttributes } from '../protocol.ts'
 import { cannotConvert } from './canonical.ts'
+import type { ClientFormat, FormatExtras } from './format.ts'
 import { TIERS } from './tokens.ts'
 
 type MediaUnit = 'inputAudio' | 'outputAudio' | 'inputImage' | 'outputImage'
-type Tools = ReadonlyArray<readonly [tool: string, unit: UseUnit]>
+type Extras = Pick<ClientFormat, 'name' | 'extras'>
 
-/** The tools whose uses a format counts, with the units that price them. */
-const TOOLS: Record<ClientFormatName, Tools> = {
-  'openai-chat': [['web_search', 'webSearch']],
-  'openai-responses': [
-    ['web_search', 'webSearch'],
-    ['file_search', 'fileSearch'],
-    ['code_interpreter', 'codeRun'],
-    ['image_generation', 'image'],
-  ],
-  'anthropic-messages': [
-    ['web_search', 'webSearch'],
-    ['code_execution', 'codeRun'],
-  ],
-  gemini: [['web_search', 'webSearch']],
-}
-const GEMINI_SEARCH = /^(?:googleSearch|google_search|enterpriseWebSearch|enterprise_web_search)/
+/** The units that price tools whose uses some format counts. */
+const UNIT_OF = {
+  web_search: 'webSearch',
+  file_search: 'fileSearch',
+  code_interpreter: 'codeRun',
+  code_execution: 'codeRun',
+  image_generation: 'image',
+} as const satisfies Record<string, UseUnit>
+export type CountedTool = keyof typeof UNIT_OF
+
+/** A search by the name of a member instead of a type: Google's clients ask so, in whichever format. */
+export const SEARCH_MEMBER = /^(?:googleSearch|google_search|enterpriseWebSearch|enterprise_web_search)/
 /** The most uses, if the request names no limit, and if it does: the input of one more turn than uses is plausible. */
 const USES_DEFAULT = 10
 export const USES_MAX = 63
 
 /** The model's traits, with the tools that have a price allowed. */
-export function withPriced(
-  clientFormat: ClientFormatName,
-  traits: TextTraits,
-  pricing: Pricing | undefined,
-): TextTraits {
-  const priced = TOOLS[clientFormat].filter(([, unit]) => isPriced(pricing, unit))
-  return priced.length === 0
-    ? traits
-    : { ...traits, hostedTools: [...traits.hostedTools, ...priced.map(([tool]) => tool)] }
+export function withPriced({ extras }: Extras, traits: TextTraits, pricing: Pricing | undefined): TextTraits {
+  const priced = extras.tools.filter((tool) => isPriced(pricing, UNIT_OF[tool]))
+  return priced.length === 0 ? traits : { ...traits, hostedTools: [...traits.hostedTools, ...priced] }
 }
 
 function isPriced(pricing: Pricing | undefined, unit: UseUnit | MediaUnit): boolean {
@@ -59,7 +50,7 @@ function isTierPriced(pricing: Pricing | undefined, name: string, value: unknown
   return Object.hasOwn(values, value) || pricing.tiers.some(({ when }) => when?.[name] === value)
 }
 
-interface Extras {
+interface AskedExtras {
   /** The usage that the hold covers at least: one use of each tool whose vendor can be told how often. */
   readonly worst: Usage
   /**
@@ -81,26 +72,27 @@ interface Extras {
 
 /** For a validated request: everything left in it has a price, or is allowed at the operator's expense. */
 export function readExtras(
-  clientFormat: ClientFormatName,
+  { name: clientFormat, extras }: Extras,
   json: JsonText,
   pricing: Pricing | undefined,
   { n, contextTokens }: { readonly n: number; readonly contextTokens: number },
-): Extras {
-  const tools = pricedTools(clientFormat, json.value, pricing)
+): AskedExtras {
+  const tools = pricedTools(extras, json.value, pricing)
   const price = attributesOf(json.value, pricing)
-  const uses = uncounted(clientFormat, tools, n)
-  const capped = cappedTools(clientFormat, tools)
-  const most = Math.min(USES_MAX, Math.max(0, ...capped.map(({ tool }) => usesMost(clientFormat, json.value, tool))))
+  const units = tools.map(({ unit }) => unit)
+  const uses = extras.uncounted?.(units, n)
+  const capped = cappedTools(extras, tools)
+  const most = Math.min(USES_MAX, Math.max(0, ...capped.map(({ tool }) => usesMost(extras, json.value, tool))))
   const least = Math.min(1, most)
   const each = capped.length > 0 ? usesOf(capped, 1) : undefined
   // A limit on all tools together is one on the turns; else each tool has its own.
-  const readers = clientFormat === 'openai-responses' ? 1 : capped.length
+  const readers = extras.cap?.of === 'request' ? 1 : capped.length
   const only = tools.length > 0 ? 'tools' : ['speed', 'inference_geo'].find((name) => price[name] !== undefined)
   return {
     worst: { ...usesOf(tools, USES_DEFAULT), ...usesOf(capped, least), ...uses },
     turns: tools.length > 0 ? least * readers + tools.length - capped.length : undefined,
     usesOpen: each && most > 1 ? { most, each: { ...each, input: contextTokens * readers } } : undefined,
-    capped: each && ((body, usesCap) => withCap(clientFormat, body, pricing, usesCap)),
+    capped: each && ((body, usesCap) => withCap(extras, body, pricing, usesCap)),
     ...(uses ? { uses } : {}),
     price,
     prices: answeredPrices(json.value, price, pricing),
@@ -110,23 +102,10 @@ export function readExtras(
   }
 }
 
-/**
- * The uses that a format does not count. Anthropic bills code execution by the time of its container, five minutes at
- * least, which no answer reports and no request can limit: a request that offers it is charged one run, and no request
- * lasts longer than the vendor's deadline.
- */
-function uncounted(clientFormat: ClientFormatName, tools: readonly PricedTool[], n: number): Usage | undefined {
-  if (clientFormat === 'openai-chat') return tools.length > 0 ? { webSearch: n } : undefined
-  const isRun = clientFormat === 'anthropic-messages' && tools.some(({ unit }) => unit === 'codeRun')
-  return isRun ? { codeRun: 1 } : undefined
-}
-
-/** The output modalities besides text; only chat and Gemini requests can ask for them. */
-function wantedMedia(clientFormat: ClientFormatName, body: Json): MediaUnit[] {
-  if (clientFormat !== 'openai-chat' && clientFormat !== 'gemini') return []
-  const config = objectOf(body.generationConfig ?? body.generation_config)
-  const { modalities, audio } =
-    clientFormat === 'gemini' ? { modalities: config.responseModalities ?? config.response_modalities } : body
+/** The output modalities besides text. */
+function wantedMedia({ media }: FormatExtras, body: Json): MediaUnit[] {
+  if (!media) return []
+  const { modalities, audio } = media.wanted(body)
   const asks = (modality: string) =>
     Array.isArray(modalities) && modalities.some((one) => String(one).toLowerCase() === modality)
   return [
@@ -136,20 +115,8 @@ function wantedMedia(clientFormat: ClientFormatName, body: Json): MediaUnit[] {
 }
 
 /** Audio or image output is held at its own rate, up to a limit that is sent to the vendor. */
-export function boundMedia(clientFormat: ClientFormatName, json: JsonText, tokensMost: number): JsonText {
-  const { max_tokens: plain, max_completion_tokens: completion } = json.value
-  if (wantedMedia(clientFormat, json.value).length === 0) return json
-  if (clientFormat === 'gemini') return boundConfig(json, tokensMost)
-  if ((plain ?? completion ?? undefined) !== undefined) return json
-  return withMembers(json, { max_tokens: String(tokensMost) })
-}
-
-function boundConfig(json: JsonText, tokensMost: number): JsonText {
-  const name = json.member('generationConfig') ? 'generationConfig' : 'generation_config'
-  const config = objectOf(json.value[name])
-  if ((config.maxOutputTokens ?? config.max_output_tokens ?? undefined) !== undefined) return json
-  const spelling = name === 'generationConfig' ? 'maxOutputTokens' : 'max_output_tokens'
-  return edited(json, { replace: { [name]: JSON.stringify({ ...config, [spelling]: tokensMost }) } })
+export function boundMedia({ extras }: Extras, json: JsonText, tokensMost: number): JsonText {
+  return extras.media && wantedMedia(extras, json.value).length > 0 ? extras.media.bound(json, tokensMost) : json
 }
 
 /**
@@ -158,18 +125,17 @@ function boundConfig(json: JsonText, tokensMost: number): JsonText {
  * them like text.
  */
 export function readMedia(
-  clientFormat: ClientFormatName,
+  { extras }: Extras,
   body: Json,
   pricing: Pricing | undefined,
   { sound, pictures, output }: { sound: number; pictures: number; output: number },
 ): Usage | undefined {
-  const made = wantedMedia(clientFormat, body)
+  const made = wantedMedia(extras, body)
   if (sound === 0 && pictures === 0 && made.length === 0) return undefined
   const needed: MediaUnit[] = sound > 0 ? ['inputAudio', ...made] : made
   const unpriced = needed.find((unit) => pricing && !isPriced(pricing, unit))
   if (unpriced !== undefined) {
-    const asked = clientFormat === 'gemini' ? 'responseModalities' : 'modalities'
-    const at = unpriced === 'inputAudio' ? 'input_audio' : asked
+    const at = unpriced === 'inputAudio' ? 'input_audio' : (extras.media?.member ?? 'modalities')
     const what = unpriced === 'outputImage' ? 'a picture' : 'sound'
     throw invalid(`"${at}": ${what} has no price here ("${unpriced}" of the model's price sets one); send text.`, at)
   }
@@ -185,15 +151,14 @@ interface PricedTool {
   readonly tool: Json
 }
 
-function pricedTools(clientFormat: ClientFormatName, body: Json, pricing: Pricing | undefined): PricedTool[] {
-  const priced = (unit: UseUnit, tool: Json) => (isPriced(pricing, unit) ? [{ unit, tool }] : [])
-  const option = clientFormat === 'openai-chat' ? body.web_search_options : undefined
+function pricedTools(extras: FormatExtras, body: Json, pricing: Pricing | undefined): PricedTool[] {
+  const priced = (unit: UseUnit | undefined, tool: Json) => (unit && isPriced(pricing, unit) ? [{ unit, tool }] : [])
+  const option = extras.search && body[extras.search]
   if (isObject(option)) return priced('webSearch', option)
+  const byType = ({ type }: Json) => extras.tools.find((name) => String(type).startsWith(name))
   return objects(body.tools).flatMap((tool) => {
-    if (clientFormat === 'gemini')
-      return Object.keys(tool).some((name) => GEMINI_SEARCH.test(name)) ? priced('webSearch', tool) : []
-    const found = TOOLS[clientFormat].find(([name]) => String(tool.type).startsWith(name))
-    return found ? priced(found[1], tool) : []
+    const found = (extras.toolOf ?? byType)(tool)
+    return priced(found && UNIT_OF[found], tool)
   })
 }
 
@@ -267,9 +232,8 @@ function withValue(price: PriceAttributes, name: string, value: string | undefin
 }
 
 /** The tools whose uses the vendor can be told to limit. */
-function cappedTools(clientFormat: ClientFormatName, tools: readonly PricedTool[]): readonly PricedTool[] {
-  if (clientFormat === 'openai-responses') return tools
-  return clientFormat === 'anthropic-messages' ? tools.filter(({ unit }) => unit !== 'codeRun') : []
+function cappedTools({ cap }: FormatExtras, tools: readonly PricedTool[]): readonly PricedTool[] {
+  return cap ? tools.filter(({ unit }) => cap.of === 'request' || cap.of.includes(unit)) : []
 }
 
 function usesOf(tools: readonly PricedTool[], uses: number): Partial<Record<UseUnit, number>> {
@@ -279,13 +243,14 @@ function usesOf(tools: readonly PricedTool[], uses: number): Partial<Record<UseU
 }
 
 /** Tells the vendor the limit on uses that is held, where the request does not set a lower one. */
-function withCap(clientFormat: ClientFormatName, json: JsonText, pricing: Pricing | undefined, uses: number): JsonText {
+function withCap(extras: FormatExtras, json: JsonText, pricing: Pricing | undefined, uses: number): JsonText {
   const { value } = json
-  const lowered = (tool: Json) => Math.min(uses, usesMost(clientFormat, value, tool))
-  if (clientFormat === 'openai-responses') return withMembers(json, { max_tool_calls: String(lowered(value)) })
-  const priced = cappedTools(clientFormat, pricedTools(clientFormat, value, pricing))
+  const { member = '', of } = extras.cap ?? {}
+  const lowered = (tool: Json) => Math.min(uses, usesMost(extras, value, tool))
+  if (of === 'request') return withMembers(json, { [member]: String(lowered(value)) })
+  const priced = cappedTools(extras, pricedTools(extras, value, pricing))
   const capped = new Set<unknown>(priced.map(({ tool }) => tool))
-  const told = (tool: unknown) => (capped.has(tool) && isObject(tool) ? { ...tool, max_uses: lowered(tool) } : tool)
+  const told = (tool: unknown) => (capped.has(tool) && isObject(tool) ? { ...tool, [member]: lowered(tool) } : tool)
   return edited(json, { replace: { tools: JSON.stringify([value.tools].flat().map(told)) } })
 }
 
@@ -293,8 +258,8 @@ function isBound(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
 }
 
-function usesMost(clientFormat: ClientFormatName, body: Json, tool: Json): number {
-  const said = clientFormat === 'openai-responses' ? body.max_tool_calls : tool.max_uses
+function usesMost({ cap }: FormatExtras, body: Json, tool: Json): number {
+  const said = cap && (cap.of === 'request' ? body : tool)[cap.member]
   return isBound(said) ? said : USES_DEFAULT
 }
 
@@ -319,13 +284,13 @@ const KEPT = ['previous_response_id', 'conversation', 'prompt'] as const
 export function leaveOutSearch(json: JsonText, traits: TextTraits): { json: JsonText; leftOut?: string } {
   const { tools, tool_choice: choice } = json.value
   if (!Array.isArray(tools)) return { json }
-  const isSearch = (tool: Json) => text(tool.type)?.startsWith('web_search') === true || hasGeminiSearch(tool)
+  const isSearch = (tool: Json) => text(tool.type)?.startsWith('web_search') === true || hasSearchMember(tool)
   const found = objects(tools).filter(isSearch)
   if (found.length === 0 || traits.webSearch === 'refuse' || traits.hostedTools.includes('web_search')) return { json }
-  // In Google's format one entry may have several tools.
+  // One entry may then have several tools.
   const kept = tools.flatMap((tool) => {
     if (!isObject(tool) || !isSearch(tool)) return [tool]
-    const others = hasGeminiSearch(tool) ? Object.entries(tool).filter(([name]) => !GEMINI_SEARCH.test(name)) : []
+    const others = hasSearchMember(tool) ? Object.entries(tool).filter(([name]) => !SEARCH_MEMBER.test(name)) : []
     return others.length === 0 ? [] : [Object.fromEntries(others)]
   })
   const mode = isObject(choice) ? choice.type : choice
@@ -339,8 +304,8 @@ export function leaveOutSearch(json: JsonText, traits: TextTraits): { json: Json
   return { json: edited(json, edits), leftOut: 'web_search' }
 }
 
-const hasGeminiSearch = (tool: Json) =>
-  tool.type === undefined && Object.keys(tool).some((name) => GEMINI_SEARCH.test(name))
+const hasSearchMember = (tool: Json) =>
+  tool.type === undefined && Object.keys(tool).some((name) => SEARCH_MEMBER.test(name))
 
 /** SDKs recognise the code and send the whole conversation. */
 export function threadUnsupported(why: string): Fault {
@@ -394,21 +359,18 @@ function dearer(name: string, value: unknown, standard: readonly unknown[]): Fau
   )
 }
 
-/** The fault for a tool that runs at the vendor; undefined if the catalog allows it. */
+/**
+ * The fault for a tool that runs at the vendor; undefined if the catalog allows it. `counted`: those whose uses can
+ * have a price there.
+ */
 export function hostedRefusal(
   hosted: string,
   at: string,
   traits: TextTraits,
-  clientFormat?: ClientFormatName,
+  counted: readonly string[] = Object.keys(UNIT_OF),
 ): Fault | undefined {
   if (traits.hostedTools.includes(hosted)) return undefined
-  if (clientFormat === 'gemini' && hosted === 'file_search')
-    return invalid(
-      `"${at}": it reads stores of the operator's account at the vendor; send the documents in "contents", or ask the operator to allow "file_search" (the model's "hostedTools").`,
-      at,
-    )
-  // Undefined if its uses are not counted in this format, or in none.
-  const unit = (clientFormat ? TOOLS[clientFormat] : Object.values(TOOLS).flat()).find(([name]) => name === hosted)?.[1]
+  const unit = counted.includes(hosted) ? UNIT_OF[hosted as CountedTool] : undefined // They are all there.
   const setting = unit === undefined ? '' : ` ("${unit}" of the model's price sets one)`
   return invalid(
     `"${at}": the tool "${hosted}" runs at the vendor and has no price here${setting}; use function tools.`,

@@ -2,9 +2,8 @@
 // money or act for the operator are priced, rejected or left out by name. Unknown members go only to the format's own
 // maker, where new features begin.
 import { embeddingsBody } from '../../catalog/embeddings.ts'
-import { geminiBody, inSnakeCase } from '../../catalog/gemini.ts'
 import { moderationsBody, rerankBody } from '../../catalog/rerank-and-moderation.ts'
-import { chatBody, messagesBody, responsesBody, type TextBody } from '../../catalog/text-bodies.ts'
+import type { TextBody } from '../../catalog/text-bodies.ts'
 import { type Fault, invalid } from '../../kernel/fault.ts'
 import { edited, isObject, type Json, type JsonText, withMembers } from '../../kernel/json.ts'
 import { words } from '../../kernel/words.ts'
@@ -45,21 +44,7 @@ export function tableOf(forwarded: readonly string[], refuse: readonly string[] 
   ])
 }
 
-const BODIES: Readonly<Partial<Record<string, TextBody>>> = {
-  'openai-chat': chatBody,
-  'openai-responses': responsesBody,
-  'anthropic-messages': messagesBody,
-}
-const GEMINI_REFUSED = ['modelArmorConfig', 'continuationToken', 'automaticContinuation']
-
 const TABLES = {
-  'openai-chat': tableOf(chatBody.forwarded),
-  'openai-responses': tableOf(responsesBody.forwarded),
-  'anthropic-messages': tableOf(messagesBody.forwarded),
-  gemini: tableOf(
-    geminiBody.forwarded,
-    GEMINI_REFUSED.flatMap((name) => [name, inSnakeCase(name)]),
-  ),
   'openai-embeddings': tableOf(
     [
       ...Object.keys(embeddingsBody.shape),
@@ -77,23 +62,41 @@ const TABLES = {
   'openai-moderations': tableOf([...Object.keys(moderationsBody.shape), 'user']),
 } satisfies Readonly<Record<string, Table>>
 
-/** The client formats whose JSON members are forwarded. */
+/** The formats besides those of text whose JSON members are forwarded. */
 export type MemberFormat = keyof typeof TABLES
 
+/** What is known of the members of a text format's requests. */
+export interface Members {
+  readonly table: Table
+  /** The format's own names of the output limit. */
+  readonly limits: readonly string[]
+  /** Members inside others that are refused like those of the table, by where they stand. */
+  readonly inside?: ((value: Json) => Iterable<readonly [at: string, value: unknown]>) | undefined
+}
+
 /** Whether a member goes to every vendor of the format as it is. Of two limits, one is left out. */
-export const passes = (format: MemberFormat, name: string): boolean =>
-  TABLES[format].get(name) === 'pass' || BODIES[format]?.limits.includes(name) === true
+export const passes = ({ table, limits }: Members, name: string): boolean =>
+  table.get(name) === 'pass' || limits.includes(name)
 
-/** Members that select a model or a location without a price here. */
-const GEMINI_CONFIG = ['routingConfig', 'modelSelectionConfig', 'modelConfig']
+export function membersOf(
+  { forwarded, limits }: Pick<TextBody, 'forwarded' | 'limits'>,
+  { refused = [], inside }: { readonly refused?: readonly string[] } & Pick<Members, 'inside'> = {},
+): Members {
+  for (const name of refused) DECIDING.add(name)
+  return { table: tableOf(forwarded, refused), limits, inside }
+}
 
-/** Every name that decides the route or the cost, or that the table rejects or leaves out. */
-export const DECIDING: ReadonlySet<string> = new Set([
+/** Every name that decides the route or the cost, or that a table rejects or leaves out. */
+const DECIDING = new Set([
+  ...SPENDING,
+  ...OPERATORS,
+  ...LIMITS,
   ...Object.values(TABLES).flatMap((table) => [...table].flatMap(([name, rule]) => (rule === 'pass' ? [] : [name]))),
   ...words(`model messages input prompt instructions system documents query n stream stream_options thinking tools functions web_search_options
     service_tier speed inference_geo store background previous_response_id conversation thread container mcp_servers modalities audio
     prediction chat_template_kwargs`),
 ])
+export const isDeciding = (name: string) => DECIDING.has(name)
 
 /** Whether a value has no effect, so that clients may send it with every request. */
 function isIdle(name: string, value: unknown): boolean {
@@ -115,9 +118,9 @@ function refusalOf(name: string): Fault {
  * Rejects, leaves out and normalizes what the table names, so that a single output limit is left; `allowed` are members
  * that the operator permits. `unknown` members are only for the format's own maker.
  */
-export function admitMembers(format: MemberFormat | Table, json: JsonText, allowed: readonly string[] = []) {
-  const table: Table = typeof format === 'string' ? TABLES[format] : format
-  const own = (typeof format === 'string' && BODIES[format]?.limits) || []
+export function admitMembers(format: MemberFormat | Members, json: JsonText, allowed: readonly string[] = []) {
+  const members: Members = typeof format === 'string' ? { table: TABLES[format], limits: [] } : format
+  const { table, limits: own } = members
   const unknown: string[] = []
   const remove: string[] = []
   const limits: string[] = []
@@ -129,20 +132,13 @@ export function admitMembers(format: MemberFormat | Table, json: JsonText, allow
     else if (rule === undefined) unknown.push(name)
     else remove.push(name)
   }
-  if (format === 'gemini') refuseConfig(json.value)
+  for (const [at, value] of members.inside?.(json.value) ?? []) if (!isIdle(at, value)) throw refusalOf(at)
   const [only] = limits
   const isPlain = only === undefined || (limits.length === 1 && own.includes(only)) // The usual case.
   const limit = isPlain ? undefined : oneLimit(own, new Fields(json), limits)
   if (!isPlain) remove.push(...limits.filter((name) => name !== limit?.name))
   if (remove.length === 0) return { json, unknown }
   return { json: withMembers(json, limit ? { [limit.name]: String(limit.value) } : {}, remove), unknown }
-}
-
-function refuseConfig(value: Json): void {
-  const config = value.generationConfig ?? value.generation_config
-  if (!isObject(config)) return
-  const name = GEMINI_CONFIG.flatMap((one) => [one, inSnakeCase(one)]).find((one) => !isIdle(one, config[one]))
-  if (name !== undefined) throw refusalOf(`generationConfig.${name}`)
 }
 
 /**

@@ -10,7 +10,8 @@ import { Fault } from '../../kernel/fault.ts'
 import { readJson } from '../../kernel/json.ts'
 import { CLIENT_FORMATS, type ClientFormatName } from '../../meter/kind.ts'
 import { routesFor } from '../../routing/route.ts'
-import { type OpenOptions, type PaidRequest, type Target, vendorCall } from '../protocol.ts'
+import type { OpenOptions, PaidRequest, Target } from '../protocol.ts'
+import { vendorCall } from '../vendor-call.ts'
 import { countTokens, type ModelFacts, readModelName, readTextRequest } from './text.ts'
 
 const LIMITS = { outputTokensReserve: 4096, outputTokensFloor: 64 }

@@ -1,7 +1,6 @@
 // Connects the request path and the text formats: turns a caller's body into a PaidRequest.
 
 import { CONTEXT_TOKENS_DEFAULT } from '../../catalog/document.ts'
-import { geminiPrompt } from '../../catalog/gemini.ts'
 import { countTokensBody } from '../../catalog/text-bodies.ts'
 import { readTextTraits, type TextTraits } from '../../catalog/traits.ts'
 import { Fault } from '../../kernel/fault.ts'
@@ -27,13 +26,12 @@ import { type AnswerFacts, type Conversation, cannotConvert } from './canonical.
 import { boundMedia, checkVendorSide, leaveOutSearch, readExtras, readMedia, USES_MAX, withPriced } from './extras.ts'
 import type { CheckedRequest, ClientFormat, TextFormat, VendorFormat } from './format.ts'
 import { FORMATS, VENDOR_FORMATS } from './formats.ts'
-import { gemini, listsOf } from './gemini/format.ts'
 import { openaiResponses } from './openai-responses/format.ts'
 import { addedTokens, measurePrompt, type PromptSize, runsElsewhere } from './prompt.ts'
 import { ConvertRelay } from './reader.ts'
 import { referencesIn } from './references.ts'
 import { PassRelay, readEvents, readWhole, WholeRelay } from './relay.ts'
-import { admitMembers, DECIDING, passes, withoutUnknown } from './request-members.ts'
+import { admitMembers, isDeciding, passes, withoutUnknown } from './request-members.ts'
 import { countedTokens } from './tokenizer.ts'
 import { toUsage } from './tokens.ts'
 
@@ -69,21 +67,22 @@ const EMPTY = readJson(Buffer.from('{}'))
 /** Worked out once for each model of a catalog. */
 const prepared = new WeakMap<ModelFacts, Map<ClientFormatName, Prepared>>()
 
-function preparedFor(clientFormat: ClientFormatName, model: ModelFacts): Prepared {
+function preparedFor(format: TextFormat, model: ModelFacts): Prepared {
+  const { name } = format
   let byFormat = prepared.get(model)
   if (!byFormat) {
     byFormat = new Map()
     prepared.set(model, byFormat)
   }
-  const known = byFormat.get(clientFormat)
+  const known = byFormat.get(name)
   if (known) return known
   const { pricing, limits } = model
-  const traits = withPriced(clientFormat, model.traits, pricing)
+  const traits = withPriced(format, model.traits, pricing)
   const contextTokens = limits.contextTokens ?? CONTEXT_TOKENS_DEFAULT
   const allowed = [...traits.hostedTools, ...(traits.vendorRouting ? ['provider'] : [])]
-  const extras = readExtras(clientFormat, EMPTY, pricing, { n: 1, contextTokens })
+  const extras = readExtras(format, EMPTY, pricing, { n: 1, contextTokens })
   const made = { traits, allowed, contextTokens, extras }
-  byFormat.set(clientFormat, made)
+  byFormat.set(name, made)
   return made
 }
 
@@ -130,11 +129,11 @@ const passing = new Map<ClientFormatName, ReadonlySet<string>>()
  * The usual request: plain settings, at most one limit, and turns that are nothing but texts of users, assistants and
  * the system. In such a request nothing has to be mended, left out or refused, and nothing refers to anything.
  */
-function isTalk(clientFormat: ClientFormatName, value: Json): boolean {
-  let names = passing.get(clientFormat)
+function isTalk({ name: format, members }: ClientFormat, value: Json): boolean {
+  let names = passing.get(format)
   if (!names) {
-    names = new Set([...PLAIN].filter((name) => passes(clientFormat, name)))
-    passing.set(clientFormat, names)
+    names = new Set([...PLAIN].filter((name) => passes(members, name)))
+    passing.set(format, names)
   }
   if (value.max_tokens !== undefined && value.max_completion_tokens !== undefined) return false
   for (const name in value) {
@@ -179,27 +178,27 @@ export function readModelName(json: JsonText): string {
 /** Some vendors ignore case and would use a "Model" or an "N" that was not validated here. */
 function checkSpelling({ value }: JsonText): void {
   for (const name of Object.keys(value)) {
-    if (DECIDING.has(name)) continue
+    if (isDeciding(name)) continue
     // Both conversions are needed, because letters such as ſ change in only one of them.
     const plain = name.toUpperCase().toLowerCase()
-    if (plain !== name && DECIDING.has(plain)) throw wrong(name, `must be written "${plain}".`)
+    if (plain !== name && isDeciding(plain)) throw wrong(name, `must be written "${plain}".`)
   }
 }
 
 /** Validates a request in one of the client formats. For a rejected request nothing is sent and nothing is held. */
 export function readTextRequest(clientFormat: ClientFormatName, sent: JsonText, model: ModelFacts): TextRequest {
   const { pricing, limits } = model
-  const { traits, allowed, contextTokens, extras: none } = preparedFor(clientFormat, model)
   const format = FORMATS[clientFormat]
-  const talk = isTalk(clientFormat, sent.value)
-  const members = talk ? { json: sent, unknown: NONE } : admitMembers(clientFormat, documented(format, sent), allowed)
+  const { traits, allowed, contextTokens, extras: none } = preparedFor(format, model)
+  const talk = isTalk(format, sent.value)
+  const members = talk ? { json: sent, unknown: NONE } : admitMembers(format.members, documented(format, sent), allowed)
   const plain = talk || isPlain(members.json.value)
   const { json, leftOut }: ReturnType<typeof leaveOutSearch> = plain
     ? { json: members.json }
-    : leaveOutSearch(boundMedia(clientFormat, members.json, limits.outputTokensReserve), traits)
+    : leaveOutSearch(boundMedia(format, members.json, limits.outputTokensReserve), traits)
   const checked = readChecked(format, json, traits, limits.outputTokensMax ?? contextTokens)
   if (!plain) checkVendorSide(json.value, traits, pricing)
-  const extras = plain ? none : readExtras(clientFormat, json, pricing, { n: checked.n, contextTokens })
+  const extras = plain ? none : readExtras(format, json, pricing, { n: checked.n, contextTokens })
   const referring = talk ? NONE : referencesIn(clientFormat, json, traits.sharedIds)
   const continues = [...(checked.continues ?? NONE), ...referring]
   const needs =
@@ -222,7 +221,7 @@ export function readTextRequest(clientFormat: ClientFormatName, sent: JsonText, 
       ? Math.max(size.likely, Math.ceil(contextTokens / 2))
       : Math.min(size.likely, contextTokens)
   const hasMedia = !plain || size.sound > 0 || size.pictures > 0
-  const media = hasMedia ? readMedia(clientFormat, json.value, pricing, { ...size, output }) : undefined
+  const media = hasMedia ? readMedia(format, json.value, pricing, { ...size, output }) : undefined
   const worst = media ? { input, output, ...extras.worst, ...media } : { input, output, ...extras.worst }
   const { tokenizer } = traits
   // Written out in full: conditional members and copies would cost every call.
@@ -332,16 +331,6 @@ export function countResponseTokens(json: JsonText): number {
   readModelName(json)
   readChecked(openaiResponses, json, readTextTraits(), Number.POSITIVE_INFINITY)
   return measurePrompt(openaiResponses.prompt(json.value), json.value).likely
-}
-
-/** For :countTokens, which takes only the contents or a whole request. */
-export function countGeminiTokens({ value }: JsonText): number {
-  const whole = value.generateContentRequest ?? undefined
-  if (whole !== undefined && !isObject(whole)) throw mustBe('generateContentRequest', 'an object', whole)
-  const sent = whole ?? value
-  const request = { ...sent, ...Object.fromEntries(listsOf(sent)) }
-  checkBody(geminiPrompt, request)
-  return measurePrompt(gemini.prompt(request), request).likely
 }
 
 interface UpstreamCallFacts extends Pick<ModelFacts, 'uid' | 'traits'> {

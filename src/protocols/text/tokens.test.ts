@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { readTextTraits } from '../../catalog/traits.ts'
 import { passChatAnswer, readChatReply } from './openai-chat/answer.ts'
 import { usageOfFailed } from './openai-responses/pass.ts'
-import { mergedReports, readChatUsage, readMessagesUsage, searchesOf, toUsage } from './tokens.ts'
+import { mergedReports, readChatUsage, readMessagesUsage, toUsage } from './tokens.ts'
 
 const traits = readTextTraits()
 
@@ -47,12 +47,6 @@ test('a compaction that read the cache is counted once: a whole report’s zero 
   // Of a report that counts only the output, zeros say nothing.
   const short = mergedReports(start, { input_tokens: 0, cache_read_input_tokens: 0, output_tokens: 5 })
   assert.deepEqual(toUsage(readMessagesUsage(short)), { input: 100, cachedInput: 17_000, output: 5 })
-})
-
-test('metadata without a search is no search', () => {
-  const searches = (groundingMetadata: unknown) => searchesOf([{ groundingMetadata }])
-  assert.deepEqual([{}, { webSearchQueries: [] }, { groundingChunks: [] }, undefined].map(searches), [0, 0, 0, 0])
-  assert.deepEqual([{ webSearchQueries: ['a', 'b'] }, { groundingChunks: [{ web: {} }] }].map(searches), [2, 1])
 })
 
 test('usage in a place of its own is found, and without any all that was written counts', () => {

@@ -42,7 +42,7 @@ export const TIERS: ReadonlyArray<readonly [attribute: string, fields: readonly 
 const TIER_FIELDS = TIERS.flatMap(([name, fields]) => fields.map((field) => ({ name, field })))
 
 /** How the vendor served an answer, from its report of usage or from the answer itself. */
-function servedOf(...places: readonly unknown[]): Pick<TokenCounts, 'served'> {
+export function servedOf(...places: readonly unknown[]): Pick<TokenCounts, 'served'> {
   let served: Record<string, string> | undefined
   for (const place of places)
     for (const { name, field } of TIER_FIELDS) {
@@ -62,7 +62,10 @@ type Reported = Partial<Record<Exclude<keyof TokenCounts, 'uses' | 'served'> | '
  * Normalizes counts so that parts never exceed their whole. Undefined if one of the two main counts is missing or
  * invalid: an estimate is then closer than half a report.
  */
-function counts(reported: Reported, reasoningTokens: TextTraits['reasoningTokens'] = 'total'): TokenCounts | undefined {
+export function counts(
+  reported: Reported,
+  reasoningTokens: TextTraits['reasoningTokens'] = 'total',
+): TokenCounts | undefined {
   const counted = readCount(reported.prompt)
   const written = readCount(reported.output)
   if (counted === undefined || written === undefined) return undefined
@@ -248,7 +251,7 @@ export function usesOf(output: unknown): Usage | undefined {
   return Object.keys(uses).length > 0 ? uses : undefined
 }
 
-function withUses(tokens: TokenCounts | undefined, uses: Usage | undefined): TokenCounts | undefined {
+export function withUses(tokens: TokenCounts | undefined, uses: Usage | undefined): TokenCounts | undefined {
   return tokens && uses ? { ...tokens, uses } : tokens
 }
 
@@ -351,76 +354,6 @@ export function writeMessagesUsage(tokens: TokenCounts): Json {
     cache_read_input_tokens: tokens.cached,
     output_tokens: tokens.output,
     ...(tokens.reasoning === undefined ? {} : { output_tokens_details: { thinking_tokens: tokens.reasoning } }),
-  }
-}
-
-/**
- * This format omits zeros: once the prompt is counted, an absent count is zero. Thoughts are not part of the
- * candidates' count.
- */
-export function readGeminiUsage(usage: unknown, searches = 0): TokenCounts | undefined {
-  if (!isObject(usage)) return undefined
-  const { promptTokenCount: prompt, toolUsePromptTokenCount: tools = 0 } = usage
-  const { candidatesTokenCount: candidates = usage.responseTokenCount ?? 0, thoughtsTokenCount: thoughts = 0 } = usage
-  const sum = (a: unknown, b: unknown) => {
-    const counted = [readCount(a), readCount(b)]
-    return counted.includes(undefined) ? undefined : counted.reduce<number>((all, one) => all + (one ?? 0), 0)
-  }
-  const read = (modality: string) =>
-    tokensIn(usage.promptTokensDetails, modality) + tokensIn(usage.toolUsePromptTokensDetails, modality)
-  const made = usage.candidatesTokensDetails ?? usage.responseTokensDetails
-  const cached = readCount(usage.cachedContentTokenCount) ?? 0
-  const tokens = counts({
-    prompt: sum(prompt, tools),
-    // Audio is charged as audio, even if it came from the cache.
-    cached: Math.max(0, cached - tokensIn(usage.cacheTokensDetails, 'AUDIO')),
-    output: sum(candidates, thoughts),
-    inputAudio: read('AUDIO'),
-    // Cached images are charged at the cache rate.
-    inputImage: Math.max(0, read('IMAGE') - tokensIn(usage.cacheTokensDetails, 'IMAGE')),
-    outputAudio: tokensIn(made, 'AUDIO'),
-    outputImage: tokensIn(made, 'IMAGE'),
-  })
-  const total = readCount(usage.totalTokenCount)
-  // Some vendors include the thoughts only in the total.
-  const counted = tokens && {
-    ...tokens,
-    output: Math.max(tokens.output, (total ?? 0) - tokens.prompt),
-    reasoning: readCount(usage.thoughtsTokenCount),
-    ...servedOf(usage),
-  }
-  return withUses(counted, searches > 0 ? { webSearch: searches } : undefined)
-}
-
-/** Reads one modality from a list of counts. Google charges videos and documents at the rate of text. */
-function tokensIn(details: unknown, of: string): number {
-  return objects(details).reduce(
-    (sum, { modality, tokenCount }) => sum + (modality === of ? (readCount(tokenCount) ?? 0) : 0),
-    0,
-  )
-}
-
-/** The searches of all candidates: each lists its queries. */
-export function searchesOf(candidates: unknown): number {
-  return objects(candidates).reduce((sum, { groundingMetadata: found }) => {
-    if (!isObject(found)) return sum
-    const { webSearchQueries: queries } = found
-    // An empty list says that it did not search.
-    const isFound = Object.values(found).some((one) =>
-      typeof one === 'object' ? Object.keys(one ?? {}).length > 0 : one,
-    )
-    return sum + (Array.isArray(queries) ? queries.length : isFound ? 1 : 0)
-  }, 0)
-}
-
-export function writeGeminiUsage(tokens: TokenCounts): Json {
-  const { prompt, cached, output, reasoning = 0 } = tokens
-  return {
-    promptTokenCount: prompt,
-    candidatesTokenCount: output - reasoning,
-    totalTokenCount: prompt + output,
-    ...(cached > 0 ? { cachedContentTokenCount: cached } : {}),
-    ...(reasoning > 0 ? { thoughtsTokenCount: reasoning } : {}),
   }
 }
 

@@ -5,7 +5,7 @@ import { given, isObject, type Json, type JsonText, memberSpan, objects, splice,
 import type { Usage } from '../../../meter/usage.ts'
 import { bytesOf, bytesToText, EVENT_BYTES_MAX, encodeJson, SseDecoder, type SseEvent } from '../../../upstream/sse.ts'
 import { type Answer, garbled, OuterRelay, type PriceAttributes } from '../../protocol.ts'
-import { geminiError, vendorFault } from '../../vendor-fault.ts'
+import { vendorFault } from '../../vendor-fault.ts'
 import {
   type AnswerFacts,
   answerId,
@@ -21,8 +21,10 @@ import {
 import type { CheckedRequest, PassOptions } from '../format.ts'
 import { StreamReader, type StreamWriter } from '../reader.ts'
 import { dataOf, Observer, readData, readWhole, renamed } from '../relay.ts'
-import { laterReport, readGeminiUsage, searchesOf, type TokenCounts, toUsage, writeGeminiUsage } from '../tokens.ts'
+import { laterReport, type TokenCounts, toUsage } from '../tokens.ts'
 import { FOREIGN, objectAt, readExtra, readSaid, signatureOf, textAt, toSignature } from './member.ts'
+import { errorBody } from './surface.ts'
+import { readGeminiUsage, searchesOf, writeGeminiUsage } from './usage.ts'
 
 // Whole answers: read into the canonical form and written from it.
 
@@ -363,7 +365,7 @@ const GEMINI_KEEP_ALIVE = ''
 
 /** The event that ends a broken stream; otherwise the stream ends only with the connection. */
 function geminiFailure(fault: Fault, requestId: string): string {
-  return encodeJson({ error: geminiError(fault, requestId) })
+  return encodeJson(errorBody(fault, requestId))
 }
 
 export class GeminiObserver extends Observer {

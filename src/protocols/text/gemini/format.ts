@@ -1,7 +1,9 @@
 // Google's format, on both sides.
-import { geminiBody } from '../../../catalog/gemini.ts'
-import { isObject, type Json, objectOf, objects } from '../../../kernel/json.ts'
+import { geminiBody, inSnakeCase } from '../../../catalog/gemini.ts'
+import { edited, isObject, type Json, type JsonText, objectOf, objects } from '../../../kernel/json.ts'
+import { SEARCH_MEMBER } from '../extras.ts'
 import type { Place, TextFormat } from '../format.ts'
+import { membersOf } from '../request-members.ts'
 import {
   ArrayRelay,
   GeminiObserver,
@@ -15,10 +17,36 @@ import {
   writeGeminiReply,
 } from './answer.ts'
 import { geminiPrompt, hasVendorTools } from './member.ts'
-import { checkGemini, readGeminiConversation, readGeminiFormat, writeGeminiRequest } from './request.ts'
+import { COUNTED_TOOLS, checkGemini, readGeminiConversation, readGeminiFormat, writeGeminiRequest } from './request.ts'
+import { surface } from './surface.ts'
+
+const inBoth = (names: readonly string[]) => names.flatMap((name) => [name, inSnakeCase(name)])
+/** Members that select a model or a location without a price here. */
+const SELECTING = inBoth(['routingConfig', 'modelSelectionConfig', 'modelConfig'])
+
+const configOf = (value: Json) => objectOf(value.generationConfig ?? value.generation_config)
 
 export const gemini: TextFormat = {
   name: 'gemini',
+  auth: { header: 'x-goog-api-key' },
+  surface,
+  members: membersOf(
+    { forwarded: geminiBody.forwarded, limits: [] },
+    {
+      refused: inBoth(['modelArmorConfig', 'continuationToken', 'automaticContinuation']),
+      inside: (value) => SELECTING.map((name) => [`generationConfig.${name}`, configOf(value)[name]]),
+    },
+  ),
+  extras: {
+    tools: COUNTED_TOOLS,
+    toolOf: (tool) => (Object.keys(tool).some((name) => SEARCH_MEMBER.test(name)) ? 'web_search' : undefined),
+    media: {
+      member: 'responseModalities',
+      wanted: (value) => ({ modalities: configOf(value).responseModalities ?? configOf(value).response_modalities }),
+      bound,
+    },
+  },
+  settings: (value) => value.generationConfig ?? value.generation_config,
   address: ({ baseUrl, model }, stream) =>
     `${baseUrl}/models/${encodeURIComponent(model)}:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`,
   body: geminiBody,
@@ -29,7 +57,7 @@ export const gemini: TextFormat = {
   }),
   lenient: ({ value }) => [...listsOf(value)],
   runsElsewhere: hasVendorTools,
-  wanted: (request) => readGeminiFormat(objectOf(request.generationConfig ?? request.generation_config)),
+  wanted: (request) => readGeminiFormat(configOf(request)),
   texts: ({ candidates }) =>
     objects(candidates).map(({ content }) =>
       objects(objectOf(content).parts).flatMap((part): Place[] =>
@@ -49,6 +77,14 @@ export const gemini: TextFormat = {
   reader: () => new GeminiReader(),
   unroll: unrollGemini,
   rollUp: rollUpGemini,
+}
+
+function bound(json: JsonText, tokensMost: number): JsonText {
+  const name = json.member('generationConfig') ? 'generationConfig' : 'generation_config'
+  const config = objectOf(json.value[name])
+  if ((config.maxOutputTokens ?? config.max_output_tokens ?? undefined) !== undefined) return json
+  const spelling = name === 'generationConfig' ? 'maxOutputTokens' : 'max_output_tokens'
+  return edited(json, { replace: { [name]: JSON.stringify({ ...config, [spelling]: tokensMost }) } })
 }
 
 const DECLARED = ['functionDeclarations', 'function_declarations']

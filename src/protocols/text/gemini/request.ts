@@ -2,6 +2,7 @@
 
 import { inSnakeCase, member } from '../../../catalog/gemini.ts'
 import type { TextTraits } from '../../../catalog/traits.ts'
+import { invalid } from '../../../kernel/fault.ts'
 import { given, isObject, type Json, number, objectOf, objects, strings, text } from '../../../kernel/json.ts'
 import { wrong } from '../../check.ts'
 import {
@@ -433,6 +434,8 @@ const HOSTED: Readonly<Record<string, string>> = {
   retrieval: 'file_search',
   mcpServers: 'mcp',
 }
+/** Those whose uses its answers tell. */
+export const COUNTED_TOOLS = ['web_search'] as const
 /** Tools that the caller runs, and those that cost only the tokens that the vendor reports. */
 const ADMITTED = ['functionDeclarations', 'computerUse', 'urlContext', 'codeExecution']
 
@@ -469,13 +472,20 @@ export function checkSpelling(value: unknown, at: string): void {
   }
 }
 
+const storesRefused = (at: string) =>
+  invalid(
+    `"${at}": it reads stores of the operator's account at the vendor; send the documents in "contents", or ask the operator to allow "file_search" (the model's "hostedTools").`,
+    at,
+  )
+
 function checkTools(tools: readonly Json[], traits: TextTraits): void {
   tools.forEach((tool, i) => {
     for (const name of Object.keys(tool)) {
       if (ADMITTED.some((local) => name === local || name === inSnakeCase(local)) || tool[name] === null) continue
       const hosted = Object.keys(HOSTED).find((one) => name === one || name === inSnakeCase(one)) ?? name
-      const refused = hostedRefusal(HOSTED[hosted] ?? name, `tools[${i}].${name}`, traits, 'gemini')
-      if (refused) throw refused
+      const at = `tools[${i}].${name}`
+      const refused = hostedRefusal(HOSTED[hosted] ?? name, at, traits, COUNTED_TOOLS)
+      if (refused) throw HOSTED[hosted] === 'file_search' ? storesRefused(at) : refused
     }
   })
 }

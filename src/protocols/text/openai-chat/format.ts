@@ -1,9 +1,10 @@
 // The chat format, on both sides.
 import { chatBody } from '../../../catalog/text-bodies.ts'
-import { isObject, type Json, type JsonText, objectOf, objects } from '../../../kernel/json.ts'
+import { isObject, type Json, type JsonText, objectOf, objects, withMembers } from '../../../kernel/json.ts'
 import type { TextFormat } from '../format.ts'
 import { readFormat } from '../openai.ts'
 import { formatParts } from '../prompt.ts'
+import { membersOf } from '../request-members.ts'
 import { ChatReader, ChatWriter, passChatAnswer, readChatReply, writeChatReply } from './answer.ts'
 import { ChatObserver, ChunkRepairer, passChat, repairAnswer, rollUpChat, unrollChat } from './pass.ts'
 import { checkChat, readChatConversation, writeChatRequest } from './request.ts'
@@ -12,6 +13,13 @@ export const openaiChat: TextFormat = {
   name: 'openai-chat',
   address: ({ baseUrl }) => `${baseUrl}/chat/completions`,
   body: chatBody,
+  members: membersOf(chatBody),
+  extras: {
+    tools: ['web_search'],
+    search: 'web_search_options',
+    uncounted: (units, n) => (units.length > 0 ? { webSearch: n } : undefined),
+    media: { member: 'modalities', wanted: (value) => value, bound },
+  },
   check: checkChat,
   smallest: (question, tokens) => ({ messages: [{ role: 'user', content: question }], max_tokens: tokens }),
   lenient,
@@ -43,6 +51,11 @@ export const openaiChat: TextFormat = {
   reader: (traits) => new ChatReader(traits),
   unroll: unrollChat,
   rollUp: rollUpChat,
+}
+
+function bound(json: JsonText, tokensMost: number): JsonText {
+  const { max_tokens: plain, max_completion_tokens: completion } = json.value
+  return (plain ?? completion ?? undefined) === undefined ? withMembers(json, { max_tokens: String(tokensMost) }) : json
 }
 
 /** The caller's own JSON, which the vendor's template writes into the prompt. */

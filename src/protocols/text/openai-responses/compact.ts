@@ -9,6 +9,7 @@ import { readWhole } from '../relay.ts'
 import { admitMembers, withoutUnknown } from '../request-members.ts'
 import { type ModelFacts, readTextRequest } from '../text.ts'
 import { readResponsesUsage, toUsage } from '../tokens.ts'
+import { openaiResponses } from './format.ts'
 import { passResponses } from './pass.ts'
 
 const CHECKED = { stream: false, includeUsage: true, n: 1, tokensMax: undefined, hasTools: false } as const
@@ -22,7 +23,7 @@ export function readCompactRequest(sent: JsonText, model: ModelFacts): PaidReque
   if (tools !== undefined && tools !== null)
     throw wrong('tools', 'is not a parameter here: a conversation is compacted without parameters; leave it out.')
   // The vendor cannot be told to stop at the end of the credits, so the hold covers the most that it may use.
-  const { json, unknown } = admitMembers('openai-responses', sent, model.traits.hostedTools)
+  const { json, unknown } = admitMembers(openaiResponses.members, sent, model.traits.hostedTools)
   const { outputOpen: _, ...paidRequest } = readTextRequest(
     'openai-responses',
     isBare ? withMembers(sent, { input: '""' }) : sent,

@@ -4,6 +4,7 @@ import { isObject, objectOf, objects } from '../../../kernel/json.ts'
 import { type TextFormat, typed } from '../format.ts'
 import { readFormat } from '../openai.ts'
 import { formatParts } from '../prompt.ts'
+import { membersOf } from '../request-members.ts'
 import { ResponsesReader, ResponsesWriter, readResponsesReply, writeResponsesReply } from './answer.ts'
 import {
   passResponses,
@@ -19,6 +20,11 @@ export const openaiResponses: TextFormat = {
   name: 'openai-responses',
   address: ({ baseUrl }) => `${baseUrl}/responses`,
   body: responsesBody,
+  members: membersOf(responsesBody),
+  extras: {
+    tools: ['web_search', 'file_search', 'code_interpreter', 'image_generation'],
+    cap: { member: 'max_tool_calls', of: 'request' },
+  },
   check: checkResponses,
   // It rejects lower limits.
   smallest: (question, tokens) => ({ input: question, max_output_tokens: Math.max(tokens, 16) }),
