@@ -139,7 +139,6 @@ function setUp(upstreamPort: number) {
     queue: async () => ({ active: 0, created: 0, failed: 0 }),
     databaseUp: async () => true,
     ledger: { trouble: () => undefined, waiting: { settlements: 0, oldestMs: 0 } },
-    verified: async () => ({ running: null, last: null, nextAt: null }),
   })
   const row = {
     id: 'key_bench',

@@ -15,6 +15,7 @@ import { PRICE_COMMANDS } from './extensions/prices/commands.ts'
 import { PRODUCT_COMMANDS } from './extensions/products/cli.ts'
 import { CALL_COMMAND } from './extensions/shell/call.ts'
 import { COMPLETION_COMMAND } from './extensions/shell/completion.ts'
+import { VERIFY_COMMAND } from './extensions/verify/commands.ts'
 
 export const ADDED: Readonly<
   Record<
@@ -25,7 +26,7 @@ export const ADDED: Readonly<
   call: [CALL_COMMAND],
   calls: [AGENT_SETUP_COMMAND, ...SIGN_IN_COMMANDS],
   accounts: [MOVE_COMMAND],
-  ledger: [ARCHIVE_COMMAND],
+  ledger: [VERIFY_COMMAND, ARCHIVE_COMMAND],
   files: [APPLY_COMMAND],
   vendors: [CONNECT_COMMAND],
   prices: PRICE_COMMANDS,

@@ -46,6 +46,8 @@ import { sales } from './extensions/sales/extension.ts'
 import { shadow } from './extensions/shadow/extension.ts'
 import { sockets } from './extensions/sockets/extension.ts'
 import { tracing } from './extensions/tracing/extension.ts'
+import { addAccountRules } from './extensions/verify/account.ts'
+import { verify } from './extensions/verify/extension.ts'
 import { warehouse } from './extensions/warehouse/extension.ts'
 import { type Branding, openBranding } from './identity/branding/branding.ts'
 import type { LeavingDeps } from './identity/leaving.ts'
@@ -75,7 +77,6 @@ import { createSetAside } from './process/set-aside.ts'
 import { boundTokens } from './protocols/data/http-api.ts'
 import { createBilling } from './reports/billing.ts'
 import { createStatements } from './reports/statement.ts'
-import { addAccountRules } from './reports/verify/account.ts'
 import { type Figures, withBeside } from './telemetry/metrics.ts'
 import { openByokKeys } from './upstream/credentials/byok-keys.ts'
 import { openCredentials } from './upstream/credentials/credentials.ts'
@@ -148,10 +149,11 @@ export const EXTENSIONS = [
   shadow,
   sockets,
   tracing,
+  verify,
   warehouse,
 ] as const satisfies readonly Extension<never, never>[]
 addSections(EXTENSIONS.flatMap(({ catalog }) => catalog ?? []))
-addAccountRules(EXTENSIONS.flatMap(({ verify }) => verify))
+addAccountRules(EXTENSIONS.flatMap((one) => one.verify))
 
 export type Store = Awaited<ReturnType<typeof openStore>>
 type Load = ReturnType<typeof createLoad>
@@ -176,8 +178,7 @@ export async function createGateway(options: GatewayOptions) {
   let leaving = false
   const joined: Joined[] = []
   const group = groupOf(store.database, metrics, joined)
-  const served = openServer({ ...group, ...options, ...store, ...load, leaving: () => leaving })
-  const { app, drain } = served
+  const { app, drain } = openServer({ ...group, ...options, ...store, ...load, leaving: () => leaving })
   const publicUrl = () => publicUrlOf(options.place?.listener ?? app, config)
   const routes = { world, sandboxUrl: options.sandboxUrl, credential: credentials.get, vendors }
   const { store: elsewhere, send: s3 } = openS3({ config, world, upstream, logins })
@@ -211,9 +212,10 @@ export async function createGateway(options: GatewayOptions) {
     timing: jobs.timing,
     localUrl: () => publicUrlOf(options.place?.listener ?? app, { ...config, PUBLIC_URL: undefined }),
   }
-  const extensions = await openExtensions(on, { ...store, ...load, ...own, jobs, files, s3, calls: () => calls })
+  const late = { calls: () => calls, elsewhere: () => extensions.calls }
+  const extensions = await openExtensions(on, { ...store, ...load, ...own, ...late, jobs, files, s3 })
   const calls = pathOfCalls(options, { store, load, jobs, routes, assets, extensions })
-  openCalls(options, { ...served, store, load, jobs, calls, extensions, operator: () => office.routes })
+  openCalls(options, { app, store, load, jobs, calls, extensions, operator: () => office.routes })
   const office = openOffice(app, options, { store, load, jobs, own, extensions })
   await own.tokens.adopt(options.operatorToken)
   const timers = startMaintenance(options, { ...store, ...load, ...jobs, ...own, files, extensions })
@@ -374,7 +376,7 @@ interface Joined {
 }
 
 async function endGateway(parts: Ending, forMs: number): Promise<void> {
-  const { jobs, drain, timers, monitor, prober, verifier, changes, watch, overload, joined } = parts
+  const { jobs, drain, timers, monitor, prober, changes, watch, overload, joined } = parts
   const handedOver = jobs.stop(forMs)
   const running = () => joined.reduce((sum, one) => sum + one.running(), monitor.running)
   await drain.close({ running, forMs })
@@ -382,7 +384,7 @@ async function endGateway(parts: Ending, forMs: number): Promise<void> {
   await handedOver
   await parts.own.asked.idle()
   for (const stop of timers) stop()
-  await Promise.all([prober.idle(), verifier.stop()])
+  await prober.idle()
   for (const one of [changes, watch, overload]) one.stop()
   await parts.ledger.idle(LAST_WORDS_MS)
   const told = [parts.refusals.close(), parts.extensions.close(), parts.leave()]

@@ -4,6 +4,7 @@ import { createGateway, type GatewayOptions, isOn } from './compose.ts'
 import { installationOf, readLedgers } from './database/ledgers.ts'
 import { alerts } from './extensions/alerts/extension.ts'
 import type { LedgerPlace, openLedgers } from './extensions/ledgers/open.ts'
+import { verify } from './extensions/verify/extension.ts'
 import { every } from './kernel/timers.ts'
 
 interface InstallationOptions extends GatewayOptions {
@@ -47,7 +48,8 @@ export async function openInstallation(options: InstallationOptions) {
         createGateway({ ...options, regions, config: ledgers.ofLedger(config, name), connection: at, place }),
     })
     gateway.join(opened)
-    const { all } = opened
+    const { all, compare } = opened
+    if (isOn(config, verify)) gateway.opened(verify).verifier.comparing(compare)
     if (isOn(config, alerts)) gateway.opened(alerts).gather(() => all().map((one) => one.opened(alerts).common))
   }
   try {

@@ -5,13 +5,12 @@ import type { GatewayOptions, Store } from './compose.ts'
 import type { Config } from './config.ts'
 import { databaseAnswers, sql } from './database/database.ts'
 import { createStoreWatch } from './database/health.ts'
-import type { Added, CallWarehouse } from './extension.ts'
+import type { Added } from './extension.ts'
 import type { JobEngine } from './jobs/engine.ts'
 import { newId, type World } from './kernel/world.ts'
 import { createLedger, type Ledger } from './ledger/ledger.ts'
 import { createMargins } from './reports/margins.ts'
 import { createUnbilled } from './reports/unbilled.ts'
-import { createVerifier } from './reports/verify/runs.ts'
 import { type CheckDeps, NO_CHECKS, type VendorChecks } from './routing/checks.ts'
 import { createVendors, type Vendors } from './routing/vendor.ts'
 import { createVendorHours } from './routing/vendor-hours.ts'
@@ -31,7 +30,7 @@ export function createLoad(
   store: Store,
   late: { readonly queue: JobEngine['facts']; readonly extensions: () => Pick<Added<unknown>, 'path' | 'calls'> },
 ) {
-  const { database, secrets, changes, audit, byokKeys, upstream, logins, metadata } = store
+  const { database, changes, byokKeys, upstream, logins, metadata } = store
   const vendorHours = createVendorHours(database, world)
   const [watch, storeWatch] = [createStreamWatch(world), createStoreWatch(database, world)]
   const metrics: Metrics = createMetrics({
@@ -54,12 +53,10 @@ export function createLoad(
     queue: late.queue,
     store: storeWatch,
     holds: async () => Number((await database.query<{ count: bigint }>(HOLDS))[0]?.count ?? 0n),
-    verified: () => verifier.state(),
   })
   const vendors: Vendors = createVendors(world, [vendorHours.count, metrics.vendorAttempt])
   database.measure(metrics.statement)
   const calls = () => late.extensions().calls
-  const verifier = verifierOf(config, { database, audit, world, log, key: secrets.key('ledger') }, calls)
   const refusals = createRefusals({ database, world, log })
   const tracer = store.openTracer?.({ config, world, upstream, log, registry: metrics.registry })
   const monitor: Monitor = createMonitor({ world, log, meters: metrics, tracer })
@@ -87,7 +84,6 @@ export function createLoad(
     ledger,
     overload,
     budget,
-    verifier,
     refusals,
     reports,
     hourly,
@@ -127,18 +123,4 @@ function createBounds(
   const overload = createOverload({ world, lagMsMax: config.TOLLGATE_OVERLOAD_LAG_MS, monitor, ledger, database })
   const [bytesMax, mayHold] = [config.TOLLGATE_BYTES_IN_FLIGHT_MAX, createCreditCheck(database, byokKeys)]
   return { overload, budget: createByteBudget({ world, bytesMax, queueMax: BODIES_WAITING_MAX, mayHold }) }
-}
-
-function verifierOf(
-  { TOLLGATE_ANALYTICS_URL: analytics, ...config }: GatewayOptions['config'],
-  parts: Pick<Parameters<typeof createVerifier>[0], 'database' | 'audit' | 'world' | 'log' | 'key'>,
-  calls: () => CallWarehouse | undefined,
-) {
-  return createVerifier({
-    ...parts,
-    nightlyAt: config.TOLLGATE_VERIFY_AT,
-    usageMonths: config.TOLLGATE_RETENTION_USAGE_MONTHS,
-    callDays: analytics === undefined ? undefined : config.TOLLGATE_RETENTION_CALL_DAYS,
-    compareCalls: async (of) => (await calls()?.verify(of)) ?? [],
-  })
 }

@@ -1,5 +1,5 @@
 // What somebody, or a fault, might do to the tables that money is in, and which of them decide none. `$call` and the
-// like are ids of the test that plants the corruptions, src/reports/verify/verify.test.ts.
+// like are ids of the test that plants the corruptions, src/extensions/verify/verify.test.ts.
 import { fixtureOf, fixtureText } from './fixture.ts'
 import { words } from './lists.ts'
 

@@ -1,10 +1,10 @@
 // Lots against a plain reference, over random histories on a real Postgres: every credit of the reference is a thing by
 // itself, which is free, held by a call, or gone.
 import fc from 'fast-check'
+import { checkLots } from '../src/extensions/verify/account.ts'
 import type { Ledger } from '../src/ledger/ledger.ts'
 import { endLots, type Lot } from '../src/ledger/lots.ts'
 import { readBalance } from '../src/reports/statement.ts'
-import { checkLots } from '../src/reports/verify/account.ts'
 import { assert, atOnce, runs, test } from './kit.ts'
 import { database, account as makeAccount, processOf, reserve, rows, settle } from './ledger-part.ts'
 

@@ -3,12 +3,12 @@
 
 import type { WebServer } from '../src/api/server/server.ts'
 import type { Database } from '../src/database/database.ts'
+import type { VerificationRun, VerificationState } from '../src/extensions/verify/views.ts'
 import type { Cost } from '../src/identity/password.ts'
 import type { People } from '../src/identity/people.ts'
 import { createLog, type Log } from '../src/kernel/log.ts'
 import { newId, realWorld } from '../src/kernel/world.ts'
 import type { Resolution } from '../src/ledger/operation.ts'
-import type { VerificationRun, VerificationState } from '../src/ledger/views.ts'
 import { chargeOf } from '../src/meter/charge.ts'
 import type { Usage } from '../src/meter/usage.ts'
 import type { Resource } from '../src/operator/resource.ts'

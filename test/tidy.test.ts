@@ -19,7 +19,9 @@ const ROOMS = words(`
 `)
 const EXTENSIONS = 'extensions'
 /** What several extensions need and the core does not; they import no other. */
-const FOR_SEVERAL = ['billing', 'connection', 'logins', 'postgres', 'probes', 's3'].map((name) => `extensions/${name}`)
+const FOR_SEVERAL = ['billing', 'connection', 'logins', 'postgres', 'probes', 's3', 'verify'].map(
+  (name) => `extensions/${name}`,
+)
 /** What stands beside the folders is put together from all of them; only what starts the program may ask for it. */
 const BESIDE = ['commands.ts', 'compose.ts', 'config.ts', 'entries.ts', 'extension.ts', 'installation.ts']
 const STARTERS = ['process', 'cli', 'extensions']
@@ -33,7 +35,7 @@ const FOR_TESTS = words(`
   src/assets/store.ts#HostedAsset src/api/assets.ts#AssetRequest src/api/assets.ts#serveAsset
   src/assets/open.ts#openDiskStore src/assets/store.ts#putAsset src/database/migrate.ts#applyFunctions
   src/database/migration-plan.ts#objectionTo src/protocols/media/openai-images/exchange.ts#ImageRelay
-  src/reports/verify/account.ts#checkLots src/identity/branding/branding.ts#contrast
+  src/extensions/verify/account.ts#checkLots src/identity/branding/branding.ts#contrast
   src/catalog/analytics.ts#analyticsEndpoint src/extensions/docs/reference.ts#camel
   src/extensions/docs/reference.ts#pascal src/extensions/docs/reference.ts#pythonName
   src/extensions/docs/reference.ts#snake src/catalog/traits.ts#TextTraitsGiven

@@ -1,8 +1,8 @@
 // Real gateway processes, killed in the middle of everything: no job is lost, none is made twice, every credit is
 // accounted.
 import pg from 'pg'
+import { verifyLedger } from '../src/extensions/verify/verify.ts'
 import { realWorld } from '../src/kernel/world.ts'
-import { verifyLedger } from '../src/reports/verify/verify.ts'
 import { testServer } from './database.ts'
 import { startTestEngine } from './job-engine.ts'
 import { killable } from './killable.ts'

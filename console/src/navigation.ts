@@ -307,7 +307,7 @@ const OPERATOR: readonly Section[] = [
         also: 'compare openai anthropic openrouter bill reconcile discrepancy csv',
         right: 'vendor-reports:read',
       },
-      { to: '/operator/ledger', label: 'Ledger check', also: 'verify', right: 'ledger:read' },
+      { to: '/operator/ledger', label: 'Ledger check', also: 'verify', right: 'ledger:read', of: 'verify' },
     ],
   },
   {

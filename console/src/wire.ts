@@ -131,6 +131,10 @@ export type {
   RedeemedView as Redeemed,
   SalesView as Sales,
 } from '../../src/extensions/sales/views.ts'
+export type {
+  VerificationRun as LedgerCheck,
+  VerificationState as LedgerChecks,
+} from '../../src/extensions/verify/views.ts'
 export type { BrandingView as Branding, PublicBranding } from '../../src/identity/branding/views.ts'
 export type { AccountRole, AnyRole, OperatorRole, Permission } from '../../src/identity/roles.ts'
 export type {
@@ -173,8 +177,6 @@ export type {
   RouteFigures,
   UsageDetail,
   UsageView as UsageRow,
-  VerificationRun as LedgerCheck,
-  VerificationState as LedgerChecks,
   WebhookSecretView as WebhookSecret,
 } from '../../src/ledger/views.ts'
 export {

@@ -9,8 +9,8 @@ import { runProgram } from '../../test/sdk/cache.ts'
 import { settlement } from '../../test/settlement.ts'
 import { SMALL_CATALOG } from '../../test/small-catalog.ts'
 import { started, temporary } from '../../test/started.ts'
+import type { VerificationRun } from '../extensions/verify/views.ts'
 import { newId, realWorld } from '../kernel/world.ts'
-import type { VerificationRun } from '../ledger/views.ts'
 import { COMMANDS } from './run.ts'
 
 const server = started(startOperatorServer)

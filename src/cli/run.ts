@@ -7,7 +7,6 @@ import { type Api, createApi } from './api.ts'
 import { CATALOG_COMMANDS } from './catalog.ts'
 import { CliError, type Command, flag, type Invocation, type Option, type Settings } from './command.ts'
 import { API_COMMAND, DERIVED_COMMANDS } from './derived.ts'
-import { LEDGER_COMMAND } from './ledger.ts'
 import { resolveName } from './names.ts'
 
 const groupOf = (name: string) => name.split(' ')[0] ?? ''
@@ -32,7 +31,6 @@ export const GROUPS: readonly (readonly [title: string, commands: readonly Comma
     'Usage and money',
     [
       ...derived('usage', 'ledger', 'audit'),
-      LEDGER_COMMAND,
       ...ADDED.ledger,
       ...derived('budgets', 'teams', 'agent-settings', 'programs', 'purses'),
       ...derived('balance', 'plans', 'codes', 'payments', 'payment-settings'),

@@ -1,4 +1,4 @@
-// Accounts, usage, movements, verification and budgets, as operators and owners see them.
+// Accounts, usage, movements and budgets, as operators and owners see them.
 import * as z from 'zod'
 import { count, credits, time } from '../kernel/view.ts'
 import { UNIT_NAMES } from '../meter/kind.ts'
@@ -314,37 +314,6 @@ export const overview = z.object({
     .exactOptional(),
 })
 export type Overview = z.infer<typeof overview>
-
-const verification = z.object({
-  ok: z.boolean(),
-  /** `charges`: calls whose price and cost were recomputed. */
-  checked: z.object({ accounts: count, transfers: count, holds: count, usage: count, charges: count, jobs: count }),
-  problems: z.array(z.string()),
-})
-export type Verification = z.infer<typeof verification>
-
-export const verificationRun = verification.extend({
-  id: z.string(),
-  /** The whole ledger; otherwise only what is new since the last run. */
-  full: z.boolean(),
-  startedAt: time,
-  endedAt: time.nullable(),
-  /** How long it took; null while it runs. */
-  durationMs: count.nullable(),
-  /** Null while it runs, and if it failed. */
-  ok: z.boolean().nullable(),
-  progress: z.object({ accounts: count, total: count }),
-  failure: z.string().nullable(),
-})
-export type VerificationRun = z.infer<typeof verificationRun>
-
-export const verificationState = z.object({
-  running: verificationRun.nullable(),
-  last: verificationRun.nullable(),
-  /** The next nightly run; null: there is none. */
-  nextAt: time.nullable(),
-})
-export type VerificationState = z.infer<typeof verificationState>
 
 /** The state of a budget's counter. `max`, `used`, `held` and `left` are credits, or numbers of requests or tokens. */
 const budgetState = {

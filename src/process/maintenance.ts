@@ -1,4 +1,4 @@
-// Periodic work beside the calls: heartbeats, pruning, verification.
+// Periodic work beside the calls: heartbeats, pruning.
 
 import type { ApiKeys } from '../admission/api-key.ts'
 import { pruneReplays } from '../admission/idempotency.ts'
@@ -18,7 +18,6 @@ import { pruneBudgets } from '../ledger/budgets.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { maintainUsage } from '../ledger/retention.ts'
 import { sumUsage } from '../ledger/usage-sums.ts'
-import type { Verifier } from '../reports/verify/runs.ts'
 import type { Prober } from '../routing/checks.ts'
 import type { VendorHours } from '../routing/vendor-hours.ts'
 import type { Tracer } from '../telemetry/monitor.ts'
@@ -33,7 +32,6 @@ interface Maintained {
   readonly apiKeys: ApiKeys
   readonly ledger: Ledger
   readonly tracer: Tracer | undefined
-  readonly verifier: Verifier
   readonly refusals: Refusals
   /** Counters in memory that are added to rows of an hour or a day. Rows that margins need for ever are not pruned. */
   readonly hourly: readonly (Pick<VendorHours, 'flush'> & Partial<Pick<VendorHours, 'prune' | 'everyMs'>>)[]
@@ -54,8 +52,6 @@ const HOURLY_EVERY_MS = 20_000
 /** How soon the first use of a key is shown; after that once a minute. */
 const FIRST_USE_EVERY_MS = 5_000
 const TIDY_EVERY_MS = 60_000
-/** How often to check whether the nightly verification is due. */
-const VERIFY_EVERY_MS = 300_000
 const ASSETS_EVERY_MS = 600_000
 const MAINTAIN_EVERY_MS = 3_600_000
 
@@ -70,7 +66,6 @@ export function startMaintenance(
     apiKeys,
     ledger,
     tracer,
-    verifier,
     refusals,
     hourly,
     files,
@@ -114,7 +109,6 @@ export function startMaintenance(
     every(world, TIDY_EVERY_MS, tidy, log),
     every(world, PROBES_EVERY_MS, () => prober.tick(), log),
     prober.stop,
-    every(world, VERIFY_EVERY_MS, () => verifier.tick(), log),
     ...work.map(({ everyMs, run }) => every(world, everyMs, run, log)),
   ]
 }

@@ -12,7 +12,6 @@ import {
 import type { StoreHealth, StoreWatch } from '../database/health.ts'
 import type { Credits } from '../kernel/credits.ts'
 import type { Ledger, LedgerMeters } from '../ledger/ledger.ts'
-import type { VerificationState } from '../ledger/views.ts'
 import type { Unit } from '../meter/kind.ts'
 import type { LiveCall, Meters, StageSeconds } from './monitor.ts'
 import { CounterTally, HistogramTally } from './tally.ts'
@@ -58,7 +57,6 @@ interface MetricSources {
   readonly changeFailures: () => ReadonlyMap<string, number>
   readonly queue: () => Promise<{ active: number; created: number; failed: number }>
   readonly holds: () => Promise<number>
-  readonly verified: () => Promise<VerificationState>
 }
 
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300]
@@ -420,7 +418,6 @@ const STORE_GAUGES: ReadonlyArray<readonly [name: string, help: string, value: (
 
 /** Gauges read from the database. They are the same in every process, so they are not added up. */
 function registerStoreReadings(registry: Registry, sources: MetricSources): void {
-  registerVerification(registry, sources.verified)
   const registers = [registry]
   new Gauge({
     name: 'tollgate_database_up',
@@ -462,37 +459,6 @@ function registerStoreReadings(registry: Registry, sources: MetricSources): void
       for (const state of ['active', 'created', 'failed'] as const) if (counts) this.set({ state }, counts[state])
     },
   })
-}
-
-/** The result of the last ledger verification, whichever process ran it. */
-function registerVerification(registry: Registry, read: MetricSources['verified']): void {
-  const registers = [registry]
-  const about = (name: string, help: string, of: (last: NonNullable<VerificationState['last']>) => number) =>
-    new Gauge({
-      name,
-      help,
-      registers,
-      aggregator: 'first',
-      async collect() {
-        const last = await read().then(
-          (state) => state.last,
-          () => null,
-        )
-        this.set(last ? of(last) : Number.NaN)
-      },
-    })
-  const secondsOf = (time: string | null) => Date.parse(time ?? '') / 1000
-  about('tollgate_ledger_verified_timestamp_seconds', 'When the last verification of the ledger ended.', (last) =>
-    secondsOf(last.endedAt),
-  )
-  about('tollgate_ledger_verified_problems', 'How many problems it found; -1 if it did not finish.', (last) =>
-    last.ok === null ? -1 : last.problems.length,
-  )
-  about(
-    'tollgate_ledger_verified_seconds',
-    'How long it took.',
-    (last) => secondsOf(last.endedAt) - secondsOf(last.startedAt),
-  )
 }
 
 // Merges the metrics of several processes. Counters never decrease: for a process that has exited or does not answer in

@@ -1,7 +1,7 @@
 // What must be true of the store after every fault: everything that was acknowledged is there, and the ledger adds up.
 import { storedCatalogs } from '../../src/catalog/store.ts'
 import type { Database } from '../../src/database/database.ts'
-import { verifyLedger } from '../../src/reports/verify/verify.ts'
+import { verifyLedger } from '../../src/extensions/verify/verify.ts'
 import { assert, runs, until } from '../kit.ts'
 import type { Told } from './traffic.ts'
 

@@ -3,7 +3,7 @@
 import { join } from 'node:path'
 import { storedCatalogs } from '../../src/catalog/store.ts'
 import { openDatabase } from '../../src/database/database.ts'
-import { verifyLedger } from '../../src/reports/verify/verify.ts'
+import { verifyLedger } from '../../src/extensions/verify/verify.ts'
 import { SECRET } from '../gateway.ts'
 import { above, assert, atOnce, closing, FULL, runs, test, until } from '../kit.ts'
 import { checkBooks, noHolds } from './books.ts'

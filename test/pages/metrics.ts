@@ -1,4 +1,5 @@
 // The figures of /metrics, from the registry that makes them.
+import { registerVerification } from '../../src/extensions/verify/figures.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
 import { code, page, table } from './markdown.ts'
 
@@ -30,8 +31,8 @@ export async function listMetrics(): Promise<MetricFact[]> {
     changeFailures: () => new Map(),
     queue: async () => ({ active: 0, created: 0, failed: 0 }),
     holds: async () => 0,
-    verified: async () => ({ running: null, last: null, nextAt: null }),
   })
+  registerVerification(registry, async () => ({ running: null, last: null, nextAt: null }))
   const facts = await registry.getMetricsAsJSON()
   return facts
     .filter(({ name }) => name.startsWith('tollgate_'))

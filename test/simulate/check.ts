@@ -1,6 +1,6 @@
 // What must be true at the end of every story.
 import assert from 'node:assert/strict'
-import { verifyLedger } from '../../src/reports/verify/verify.ts'
+import { verifyLedger } from '../../src/extensions/verify/verify.ts'
 import { pluck } from '../lists.ts'
 import { catalogs, PRICE_PER_SECOND } from './catalog.ts'
 import type { Line } from './faulty-database.ts'

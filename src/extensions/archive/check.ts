@@ -5,7 +5,7 @@ import { formatCredits } from '../../kernel/credits.ts'
 import { Fault } from '../../kernel/fault.ts'
 import type { Checkpoint, StoredCheckpoint } from '../../ledger/checkpoint.ts'
 import { movedBy } from '../../reports/movements.ts'
-import { CHECKPOINTS, nameOf, readArchived } from '../../reports/verify/checkpoints.ts'
+import { CHECKPOINTS, nameOf, readArchived } from '../verify/checkpoints.ts'
 import { type ArchivedFile, type ArchiveStore, createLedgerArchive, type LedgerArchive } from './archive.ts'
 import { AccountMonths, digestOfBytes, type FileRow, rowsOfParquet } from './rows.ts'
 

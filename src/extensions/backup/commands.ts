@@ -6,8 +6,8 @@ import { storedCatalogs } from '../../catalog/store.ts'
 import type { Config } from '../../config.ts'
 import { noteBackup } from '../../database/health.ts'
 import { usageStoredSinceMs } from '../../ledger/retention.ts'
-import { verifyLedger } from '../../reports/verify/verify.ts'
 import { type Say, type Store, withStores } from '../postgres/upgrade.ts'
+import { verifyLedger } from '../verify/verify.ts'
 import { readBackup, writeBackup } from './backup.ts'
 
 export async function backup(config: Config, file: string, say: Say, stop: AbortSignal): Promise<void> {

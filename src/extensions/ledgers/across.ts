@@ -2,10 +2,10 @@
 // control's own. A test compares this list with the resources.
 import * as z from 'zod'
 import { parseCredits } from '../../kernel/credits.ts'
-import { type VerificationRun, verificationRun } from '../../ledger/views.ts'
 import { may, type Resource, type ResourceCall } from '../../operator/resource.ts'
 import { callsCsv, labelSumsCsv, pagesCsv, sumsCsv } from '../../reports/csv.ts'
 import { LABEL_VALUES_MAX } from '../../reports/sums.ts'
+import { type VerificationRun, verificationRun } from '../verify/views.ts'
 import { joined } from './joined.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: what each is, its schema says.

@@ -7,7 +7,6 @@ import type { CoreParts } from '../../extension.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { every } from '../../kernel/timers.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
-import type { Verifier } from '../../reports/verify/runs.ts'
 import type { Figures } from '../../telemetry/metrics.ts'
 import { prepareLedger } from '../postgres/mount.ts'
 import { compareLedgers } from './compare.ts'
@@ -43,8 +42,7 @@ export interface LedgerPlace {
 type LedgerPlaces = ReadonlyMap<string, LedgerPlace>
 
 interface LedgersOptions<G> extends Pick<CoreParts, 'world' | 'log'> {
-  readonly control: ControlCell &
-    Crossed & { readonly ledger: Pick<Ledger, 'system'>; readonly verifier: Pick<Verifier, 'comparing'> }
+  readonly control: ControlCell & Crossed & { readonly ledger: Pick<Ledger, 'system'> }
   /** Where control is, as the servers of the ledgers reach it. */
   readonly controlAt: pg.PoolConfig
   readonly installation: string
@@ -126,11 +124,6 @@ export async function openLedgers<G>(options: LedgersOptions<G>) {
       await Promise.allSettled([...cells.values()].map((cell) => cell.changes.notice(topic)))
     })
   const roomiest = createRoom(cells, () => ledgers)
-  control.verifier.comparing(async () => {
-    const databases = [...ledgers.keys()].flatMap((name) => cells.get(name)?.database ?? [])
-    if (databases.length < ledgers.size) throw new Error('Not all ledgers answer, so they cannot be compared.')
-    return compareLedgers([control.database, ...databases])
-  })
   control.ledger.system.countElsewhere(createSpent(control.database, cells, world))
   openFront(control, {
     get names() {
@@ -153,6 +146,12 @@ export async function openLedgers<G>(options: LedgersOptions<G>) {
     /** Undefined: it does not answer yet. */
     of: (name: string) => cells.get(name),
     all: () => [...cells.values()],
+    /** Says what differs, in sentences. */
+    async compare() {
+      const databases = [...ledgers.keys()].flatMap((name) => cells.get(name)?.database ?? [])
+      if (databases.length < ledgers.size) throw new Error('Not all ledgers answer, so they cannot be compared.')
+      return compareLedgers([control.database, ...databases])
+    },
     /** Opens those that were added, and closes those that were removed or have another address. */
     async renew(now: LedgerPlaces): Promise<void> {
       const isSame = (name: string) => sameAddress(ledgers.get(name)?.connection, now.get(name)?.connection)

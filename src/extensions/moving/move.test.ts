@@ -17,7 +17,7 @@ import { storedCatalogs } from '../../catalog/store.ts'
 import { createAudit } from '../../database/audit.ts'
 import { type Database, type Queryable, withLast } from '../../database/database.ts'
 import { newId, realWorld } from '../../kernel/world.ts'
-import { verifyLedger } from '../../reports/verify/verify.ts'
+import { verifyLedger } from '../verify/verify.ts'
 import { cancelMove, type MoveOptions, MoveRefused, moveAccount } from './move.ts'
 
 const MAIN = resolve(import.meta.dirname, '../../main.ts')

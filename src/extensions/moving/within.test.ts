@@ -17,7 +17,7 @@ import { createAudit } from '../../database/audit.ts'
 import { formatCredits } from '../../kernel/credits.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { newId, realWorld } from '../../kernel/world.ts'
-import { verifyLedger } from '../../reports/verify/verify.ts'
+import { verifyLedger } from '../verify/verify.ts'
 import { cancelWithin, moveWithin, type Places, withPlaces } from './places.ts'
 
 let all: Installation

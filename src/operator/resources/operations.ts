@@ -7,8 +7,6 @@ import type { Migrations } from '../../database/migrate.ts'
 import type { JobFacts } from '../../jobs/views.ts'
 import { page } from '../../kernel/view.ts'
 import type { World } from '../../kernel/world.ts'
-import { verificationRun, verificationState } from '../../ledger/views.ts'
-import type { Verifier } from '../../reports/verify/runs.ts'
 import type { Reports } from '../../telemetry/reports.ts'
 import { paging, type Resource, range, resource, text } from '../resource.ts'
 import { livePage, systemView } from '../views.ts'
@@ -18,7 +16,6 @@ export interface OperationsDeps {
   readonly catalog: CatalogStore
   readonly audit: Audit
   readonly world: World
-  readonly verifier: Pick<Verifier, 'state' | 'start'>
   /** Of all processes. */
   readonly reports: Reports
   readonly system: {
@@ -37,27 +34,10 @@ const SIZE = sql('system_size')`select pg_database_size(current_database()) as b
 const PROCESSES = sql('system_processes')`
   select id, started_at, heartbeat_at from gateway_instance where heartbeat_at > now() - interval '1 minute' order by id limit 500`
 
-function ledgerResources(deps: OperationsDeps): Resource[] {
-  return [
-    resource('GET /ledger/verify', 'ledger:read', {
-      title: 'Show the last verification of the ledger',
-      answer: verificationState,
-      run: () => deps.verifier.state(),
-    }),
-    resource('POST /ledger/verify', 'ledger:write', {
-      title: 'Verify the ledger',
-      body: z.strictObject({ full: z.boolean().optional() }),
-      answer: verificationRun,
-      run: ({ body }) => deps.verifier.start({ whole: body.full ?? false }),
-    }),
-  ]
-}
-
 export function operationsResources(deps: OperationsDeps): Resource[] {
   const { database, catalog, audit, world, system } = deps
   const startedMs = world.elapsedMs()
   return [
-    ...ledgerResources(deps),
     resource('GET /audit', 'audit:read', {
       title: 'List the audit log',
       query: z.strictObject({

@@ -1,8 +1,9 @@
 // The verification of the ledger as an operator meets it: begun through the API, seen there and in the metrics.
-import type { VerificationState } from '../src/ledger/views.ts'
-import { testGateway } from './gateway.ts'
-import { assert, test, until } from './kit.ts'
-import { verified } from './operator-server.ts'
+
+import { testGateway } from '../../../test/gateway.ts'
+import { assert, test, until } from '../../../test/kit.ts'
+import { verified } from '../../../test/operator-server.ts'
+import type { VerificationState } from './views.ts'
 
 const g = testGateway()
 

@@ -8,7 +8,7 @@ import { movement } from '../../ledger/views.ts'
 import { type Attributes, type ChargeLine, type CostBasis, chargeOf, costAgain, sumOf } from '../../meter/charge.ts'
 import { feePricing, type Pricing, scaled } from '../../meter/price.ts'
 import type { Usage } from '../../meter/usage.ts'
-import { isGiven } from '../movements.ts'
+import { isGiven } from '../../reports/movements.ts'
 import { judge } from './rules.ts'
 
 export interface TransferRow {

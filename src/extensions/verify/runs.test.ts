@@ -6,8 +6,8 @@ import { until } from '../../../test/until.ts'
 import { createAudit } from '../../database/audit.ts'
 import { type Log, silentLog } from '../../kernel/log.ts'
 import { realWorld } from '../../kernel/world.ts'
-import type { VerificationRun } from '../../ledger/views.ts'
 import { createVerifier, type Verifier } from './runs.ts'
+import type { VerificationRun } from './views.ts'
 
 const HOUR_MS = 3_600_000
 /** By how much the clock of the processes is ahead. */

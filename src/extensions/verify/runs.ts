@@ -8,8 +8,8 @@ import { Fault } from '../../kernel/fault.ts'
 import type { Log } from '../../kernel/log.ts'
 import { newId, type World } from '../../kernel/world.ts'
 import { callsSinceDay } from '../../ledger/retention.ts'
-import type { VerificationRun, VerificationState } from '../../ledger/views.ts'
 import { type Progress, verifyLedger } from './verify.ts'
+import type { VerificationRun, VerificationState } from './views.ts'
 
 export type Verifier = ReturnType<typeof createVerifier>
 

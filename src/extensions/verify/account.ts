@@ -8,7 +8,7 @@ import { DAY_MS } from '../../kernel/calendar.ts'
 import { formatCredits } from '../../kernel/credits.ts'
 import { isTestAccount } from '../../kernel/test-account.ts'
 import { idAtTime, timeOfId } from '../../kernel/world.ts'
-import { GIVEN_KINDS, MOVED_BY, movedBy } from '../movements.ts'
+import { GIVEN_KINDS, MOVED_BY, movedBy } from '../../reports/movements.ts'
 import {
   BATCH,
   checkCharge,

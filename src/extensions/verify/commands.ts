@@ -1,7 +1,8 @@
 // The verification of the ledger, which takes a while: its progress is shown.
-import { sleep } from '../kernel/timers.ts'
-import type { VerificationRun, VerificationState } from '../ledger/views.ts'
-import { CliError, type Command, flag, type Invocation } from './command.ts'
+
+import { CliError, type Command, flag, type Invocation } from '../../cli/command.ts'
+import { sleep } from '../../kernel/timers.ts'
+import type { VerificationRun, VerificationState } from './views.ts'
 
 const LOOK_EVERY_MS = 500
 
@@ -27,7 +28,7 @@ async function verified(call: Invocation, full: boolean): Promise<VerificationRu
   }
 }
 
-export const LEDGER_COMMAND: Command = {
+export const VERIFY_COMMAND: Command = {
   name: 'ledger verify',
   summary: 'Verifies the ledger: balances, holds, limits, usage, jobs, grants, and every charge from its rates.',
   about:

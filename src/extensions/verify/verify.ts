@@ -8,13 +8,13 @@ import { type Database, sql } from '../../database/database.ts'
 import { formatCredits } from '../../kernel/credits.ts'
 import { ownAccountOf } from '../../kernel/test-account.ts'
 import { idAtTime, timeOfId } from '../../kernel/world.ts'
-import type { Verification } from '../../ledger/views.ts'
-import { movedBy } from '../movements.ts'
+import { movedBy } from '../../reports/movements.ts'
 import { type AccountCheck, verifyAccount } from './account.ts'
 import { createRateCheck, type TransferRow } from './call.ts'
 import { checkMargins, foldedBefore, type Margins } from './hours.ts'
 import { checkSystemLimits } from './limits.ts'
 import { checkTables } from './tables.ts'
+import type { Verification } from './views.ts'
 
 interface VerifyOptions {
   /** Usage rows from before this moment (the start of an hour) may have been pruned. Absent: none were. */

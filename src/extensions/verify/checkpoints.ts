@@ -2,7 +2,7 @@
 import { type Queryable, sql } from '../../database/database.ts'
 import { sameBytes } from '../../kernel/secret.ts'
 import { CHECKPOINTS_OF, type StoredCheckpoint, signatureOf } from '../../ledger/checkpoint.ts'
-import { GIVEN_KINDS, isGiven } from '../movements.ts'
+import { GIVEN_KINDS, isGiven } from '../../reports/movements.ts'
 
 /** What the archive has of an account, and where its rows in the database begin. */
 export interface Archived {
