@@ -13,7 +13,7 @@ import type { StoreHealth, StoreWatch } from '../database/health.ts'
 import type { Credits } from '../kernel/credits.ts'
 import type { Ledger, LedgerMeters } from '../ledger/ledger.ts'
 import type { Unit } from '../meter/kind.ts'
-import type { LiveCall, Meters, StageSeconds } from './monitor.ts'
+import type { LiveCall, Meters } from './monitor.ts'
 import { CounterTally, HistogramTally } from './tally.ts'
 
 export interface Metrics extends Meters, LedgerMeters {
@@ -132,7 +132,8 @@ export function createMetrics(sources: MetricSources): Metrics {
     overrun: (vendor) => overruns.add(vendor, vendorLabel, 1),
     ...createMeters(registry, sources),
     impossible: (product) => impossible.add(product, productLabel, 1),
-    call(call, { usage }, took) {
+    stage: (name, seconds) => stages.observe(name, stageLabel, seconds),
+    call(call, { usage }) {
       const { endpoint } = call
       let own = endpoints.get(endpoint)
       if (!own) {
@@ -140,7 +141,6 @@ export function createMetrics(sources: MetricSources): Metrics {
         endpoints.set(endpoint, own)
       }
       own.add(call)
-      for (const name in took) stages.observe(name, stageLabel, took[name as keyof StageSeconds] ?? 0) // It is by stage.
       for (const unit in usage) {
         const quantity = usage[unit as Unit] // A usage is by unit.
         if (quantity) units.add(unit, unitLabel, quantity)

@@ -30,14 +30,12 @@ export interface Seen {
   decided(words: string): void
   /** Of several models that were named, this one answers. */
   answeredBy(product: string): void
-  /** A stage of the path has ended now. Each stage begins where the previous one ended; all are counted at the end. */
+  /** A stage of the path has ended now. Each stage begins where the previous one ended. */
   stage(name: Stage): void
   end(ending: CallFacts & { status: number; outcome: string; fault?: Fault }): void
 }
 
 type Stage = 'admit' | 'vendor' | 'relay'
-/** How long each took that the call came through. */
-export type StageSeconds = { [name in Stage]?: number }
 
 /** What a call came to, as far as it is known when it ends. */
 export interface CallFacts {
@@ -82,7 +80,8 @@ export interface LiveCall {
 }
 
 export interface Meters {
-  call(call: LiveCall, facts: CallFacts, stages: StageSeconds): void
+  call(call: LiveCall, facts: CallFacts): void
+  stage(name: Stage, seconds: number): void
   impossible(product: string): void
   overrun(vendor: string): void
 }
@@ -212,7 +211,6 @@ class SeenCall implements Seen, AttemptRecorder {
   readonly #options: MonitorOptions
   readonly #load: Load
   readonly #trace: CallTrace | undefined
-  readonly #stages: StageSeconds = {}
   #stageMs: number
   #heldMs: number | undefined
   #tried: VendorAttempt[] | undefined
@@ -298,7 +296,7 @@ class SeenCall implements Seen, AttemptRecorder {
 
   stage(name: Stage): void {
     const nowMs = this.#options.world.elapsedMs()
-    this.#stages[name] = (nowMs - this.#stageMs) / 1000
+    this.#options.meters?.stage(name, (nowMs - this.#stageMs) / 1000)
     this.#trace?.stage(name, this.#stageMs, nowMs)
     this.#stageMs = nowMs
     if (name !== 'admit') return
@@ -320,7 +318,7 @@ class SeenCall implements Seen, AttemptRecorder {
     call.charged = charged
     call.durationMs = Math.round(world.elapsedMs() - startedMs)
     if (fault !== undefined && outcome === 'rejected') this.#load.rejected(call)
-    meters?.call(call, ending, this.#stages)
+    meters?.call(call, ending)
     this.#trace?.end(ending)
     log.info(
       {
