@@ -1,9 +1,9 @@
 // The gateway that listens, and those of its ledgers, which may be added and removed while it runs.
 import type pg from 'pg'
 import { createGateway, type GatewayOptions, isOn } from './compose.ts'
-import { installationOf, readLedgers } from './database/ledgers.ts'
 import { alerts } from './extensions/alerts/extension.ts'
 import type { LedgerPlace, openLedgers } from './extensions/ledgers/open.ts'
+import { installationOf, readLedgers } from './extensions/postgres/ledgers.ts'
 import { verify } from './extensions/verify/extension.ts'
 import { every } from './kernel/timers.ts'
 

@@ -1,6 +1,5 @@
 // The definition of a command: name, help and action in one entry.
 import type { ParseArgsOptionDescriptor } from 'node:util'
-import type { LedgerAddresses } from '../database/ledgers.ts'
 import type { World } from '../kernel/world.ts'
 import type { Api } from './api.ts'
 import type { Reference } from './names.ts'
@@ -16,7 +15,7 @@ export interface Settings {
   readonly dataDirectory: string
   readonly databaseUrl: string | undefined
   /** TOLLGATE_LEDGERS; absent: none. */
-  readonly ledgers?: LedgerAddresses
+  readonly ledgers?: ReadonlyMap<string, { readonly url: string; readonly region: string | undefined }>
   /** TOLLGATE_SECRET, with which addresses of ledgers are sealed. */
   readonly secret?: string | undefined
   readonly publicUrl: string | undefined

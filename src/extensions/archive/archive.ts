@@ -7,7 +7,6 @@ import { changeTables, isLocked } from '../../database/prune.ts'
 import type { CoreParts } from '../../extension.ts'
 import { DAY_MS, dayOfMs, formatDay, monthStart, parseDay } from '../../kernel/calendar.ts'
 import { idAtTime } from '../../kernel/world.ts'
-import { CHECKPOINTS_OF, type Checkpoint, type StoredCheckpoint, signatureOf } from '../../ledger/checkpoint.ts'
 import {
   DETACH_LOCKS_MS,
   listPartitions,
@@ -17,6 +16,7 @@ import {
   usageStoredSinceMs,
 } from '../../ledger/retention.ts'
 import { GIVEN } from '../../ledger/views.ts'
+import { CHECKPOINTS_OF, type Checkpoint, type StoredCheckpoint, signatureOf } from '../verify/checkpoint.ts'
 import { AccountMonths, type ArchivedRow, digestOfBytes, endOfMonth, type FileRow, parquetOf } from './rows.ts'
 import type { ArchiveState } from './views.ts'
 

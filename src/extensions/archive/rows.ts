@@ -2,8 +2,8 @@
 // archive and those who check it have in common.
 import { createHash } from 'node:crypto'
 import { DAY_MS, dayOfMs, formatDay, monthStart } from '../../kernel/calendar.ts'
-import type { Checkpoint } from '../../ledger/checkpoint.ts'
 import { GIVEN } from '../../ledger/views.ts'
+import type { Checkpoint } from '../verify/checkpoint.ts'
 
 export interface ArchivedRow {
   readonly id: string

@@ -13,7 +13,7 @@ import {
 import { joined, PASSWORD } from '../../../test/operator-server.ts'
 import { until } from '../../../test/until.ts'
 import { readConfig } from '../../config.ts'
-import { installationOf } from '../../database/ledgers.ts'
+import { installationOf } from '../postgres/ledgers.ts'
 import { prepareLedger } from '../postgres/mount.ts'
 import { upgradeStore } from '../postgres/upgrade.ts'
 import { backup, restore } from './commands.ts'

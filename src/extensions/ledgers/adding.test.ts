@@ -5,8 +5,8 @@ import { commandLineOf } from '../../../test/command-line.ts'
 import { SECRET } from '../../../test/gateway.ts'
 import { type Customer, type Installation, openOn, startInstallation } from '../../../test/installation.ts'
 import { until } from '../../../test/until.ts'
-import { installationOf, readLedgers } from '../../database/ledgers.ts'
 import type { Page } from '../../kernel/view.ts'
+import { installationOf, readLedgers } from '../postgres/ledgers.ts'
 import { prepareLedger } from '../postgres/mount.ts'
 
 let all: Installation

@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test'
 import { OPERATOR_TOKEN } from '../../../test/gateway.ts'
 import { type Customer, type Installation, startInstallation } from '../../../test/installation.ts'
 import { until } from '../../../test/until.ts'
-import { installationOf } from '../../database/ledgers.ts'
+import { installationOf } from '../postgres/ledgers.ts'
 import { prepareLedger } from '../postgres/mount.ts'
 
 let all: Installation

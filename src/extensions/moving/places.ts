@@ -2,10 +2,10 @@
 import { CliError, type Settings } from '../../cli/command.ts'
 import { withoutPassword } from '../../database/address.ts'
 import { type Database, openDatabase } from '../../database/database.ts'
-import { readLedgers } from '../../database/ledgers.ts'
 import { LEDGER_SCHEMAS } from '../../database/tables.ts'
 import { testAccountOf } from '../../kernel/test-account.ts'
 import type { World } from '../../kernel/world.ts'
+import { readLedgers } from '../postgres/ledgers.ts'
 import { cancelMove, type Moved, type MoveOptions, MoveRefused, moveAccount, NOTICE_MS } from './move.ts'
 import { CONTROL, ENDED, HOME, STATE } from './steps.ts'
 

@@ -2,11 +2,11 @@
 import type pg from 'pg'
 import type { Config } from '../../config.ts'
 import { type Database, openDatabase } from '../../database/database.ts'
-import { installationOf, readLedgers } from '../../database/ledgers.ts'
 import { type Migrations, migrate, planMigrations } from '../../database/migrate.ts'
 import { LEDGER_SCHEMAS } from '../../database/tables.ts'
 import { runningStore } from './cluster.ts'
 import { startEmbedded } from './embedded.ts'
+import { installationOf, readLedgers } from './ledgers.ts'
 import { prepareLedger } from './mount.ts'
 
 export type Say = (line: string) => void

@@ -1,8 +1,8 @@
 // The checkpoints at which the replay of an account starts.
 import { type Queryable, sql } from '../../database/database.ts'
 import { sameBytes } from '../../kernel/secret.ts'
-import { CHECKPOINTS_OF, type StoredCheckpoint, signatureOf } from '../../ledger/checkpoint.ts'
 import { GIVEN_KINDS, isGiven } from '../../reports/movements.ts'
+import { CHECKPOINTS_OF, type StoredCheckpoint, signatureOf } from './checkpoint.ts'
 
 /** What the archive has of an account, and where its rows in the database begin. */
 export interface Archived {

@@ -1,5 +1,5 @@
 // What the archive leaves of an account for each of its months: what a replay of the account starts at.
-import { sign } from '../kernel/secret.ts'
+import { sign } from '../../kernel/secret.ts'
 
 /** What an account's transfers of a month come to. */
 export interface Checkpoint {

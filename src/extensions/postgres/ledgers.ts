@@ -1,11 +1,11 @@
 // The further Postgres servers of an installation: those of TOLLGATE_LEDGERS, and those that `tollgate ledgers add` has
 // stored, sealed, in the control database. Both lists are one.
 import * as z from 'zod'
-import { createSecrets, seal, unseal } from '../kernel/secret.ts'
-import type { World } from '../kernel/world.ts'
-import { withoutPassword } from './address.ts'
-import { type Queryable, sql } from './database.ts'
-import { defineSetting } from './setting.ts'
+import { withoutPassword } from '../../database/address.ts'
+import { type Queryable, sql } from '../../database/database.ts'
+import { defineSetting } from '../../database/setting.ts'
+import { createSecrets, seal, unseal } from '../../kernel/secret.ts'
+import type { World } from '../../kernel/world.ts'
 
 interface LedgerAddress {
   readonly url: string
@@ -14,7 +14,7 @@ interface LedgerAddress {
 }
 
 /** By name. */
-export type LedgerAddresses = ReadonlyMap<string, LedgerAddress>
+type LedgerAddresses = ReadonlyMap<string, LedgerAddress>
 
 const stored = z.object({
   region: z.string().nullable(),
