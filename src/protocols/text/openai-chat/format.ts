@@ -6,8 +6,8 @@ import { readFormat } from '../openai.ts'
 import { formatParts } from '../prompt.ts'
 import { membersOf } from '../request-members.ts'
 import { ChatReader, ChatWriter, passChatAnswer, readChatReply, writeChatReply } from './answer.ts'
-import { ChatObserver, ChunkRepairer, passChat, repairAnswer, rollUpChat, unrollChat } from './pass.ts'
-import { checkChat, readChatConversation, writeChatRequest } from './request.ts'
+import { ChatObserver, ChunkRepairer, repairAnswer, rollUpChat, unrollChat } from './pass.ts'
+import { checkChat, passChat, readChatConversation, writeChatRequest } from './request.ts'
 
 export const openaiChat: TextFormat = {
   name: 'openai-chat',

@@ -1,112 +1,16 @@
-// Chat on both sides: request and answer pass through, observed and, where a model family needs it, repaired.
+// Chat on both sides: the answer passes through, observed and, where a model family needs it, repaired.
 
 import type { Quirk, TextTraits } from '../../../catalog/traits.ts'
 import type { Fault } from '../../../kernel/fault.ts'
-import {
-  isGiven,
-  isObject,
-  type Json,
-  type JsonText,
-  jsonIn,
-  memberSpan,
-  objectOf,
-  objects,
-  splice,
-  text,
-} from '../../../kernel/json.ts'
+import { isObject, type Json, jsonIn, memberSpan, objectOf, objects, text } from '../../../kernel/json.ts'
 import type { Usage } from '../../../meter/usage.ts'
 import { bytesToText, encodeComment, encodeJson, type SseEvent, textToBytes } from '../../../upstream/sse.ts'
 import { garbled, type PriceAttributes } from '../../protocol.ts'
 import { openaiError, vendorFault } from '../../vendor-fault.ts'
 import { inputText } from '../canonical.ts'
-import type { CheckedRequest, PassOptions } from '../format.ts'
 import { Surroundings } from '../reader.ts'
 import { dataOf, nameOf, Observer, readData } from '../relay.ts'
 import { chatReport, isCounted, laterReport, readChatUsage, type TokenCounts, toUsage } from '../tokens.ts'
-import { chooseByWord } from './request.ts'
-
-// A chat request for a chat vendor: the caller's own text with the few necessary members replaced.
-
-export function passChat(json: JsonText, paidRequest: CheckedRequest, options: PassOptions): string {
-  const { traits } = options
-  const replace: Record<string, string> = { model: JSON.stringify(options.model) }
-  const add: Record<string, string> = {}
-  const remove: string[] = []
-  const put = (name: string, value: string) => {
-    if (json.member(name)) replace[name] = value
-    else add[name] = value
-  }
-  for (const name of traits.dropParams) if (json.member(name)) remove.push(name)
-  for (const entry of traits.addParams) {
-    const equals = entry.indexOf('=')
-    put(entry.slice(0, equals), entry.slice(equals + 1))
-  }
-  limitOutput(json, paidRequest, options, { put, remove })
-  const chosen = traits.namedToolChoice ? undefined : chooseByWord(json.value)
-  for (const [name, value] of Object.entries(chosen ?? {})) put(name, JSON.stringify(value))
-  // The vendor is always asked for usage, for metering; the caller sees it only if it asked for it.
-  if (paidRequest.stream && !paidRequest.includeUsage) put('stream_options', withUsage(json.value.stream_options))
-  const messages = editedMessages(json, traits)
-  if (messages !== undefined) replace.messages = messages
-  return splice(json, { replace, add, remove })
-}
-
-function limitOutput(
-  json: JsonText,
-  paidRequest: CheckedRequest,
-  { traits, outputTokensCap }: PassOptions,
-  edit: { put(name: string, value: string): void; remove: string[] },
-): void {
-  const { max_tokens: plain, max_completion_tokens: completion } = json.value
-  const limit = paidRequest.tokensMax ?? outputTokensCap
-  if (traits.tokensField === 'either') {
-    if (limit === undefined) return
-    // The vendor chooses between two that differ, so both say what is held.
-    const isCompletion = isGiven(completion)
-    if (isCompletion && completion !== limit) edit.put('max_completion_tokens', String(limit))
-    if (isCompletion ? isGiven(plain) && plain !== limit : plain !== limit) edit.put('max_tokens', String(limit))
-    return
-  }
-  const other = traits.tokensField === 'max_tokens' ? 'max_completion_tokens' : 'max_tokens'
-  if (json.member(other)) edit.remove.push(other)
-  if (limit !== undefined && limit !== json.value[traits.tokensField]) edit.put(traits.tokensField, String(limit))
-}
-
-function withUsage(options: unknown): string {
-  return JSON.stringify({ ...objectOf(options), include_usage: true })
-}
-
-/**
- * The rewritten messages, if a family needs a role renamed, a key removed, or a key restored that the caller's client
- * has dropped; undefined if nothing changes.
- */
-function editedMessages(json: JsonText, traits: TextTraits): string | undefined {
-  const strip = traits.stripKeys.filter((key) => json.text.includes(`"${key}"`))
-  const rename = !traits.developerRole && json.text.includes('"developer"')
-  const replay = (traits.reasoningReplay || traits.callExtra !== undefined) && json.text.includes('"tool_calls"')
-  if (strip.length === 0 && !rename && !replay) return undefined
-  return JSON.stringify(
-    objects(json.value.messages).map((message) => {
-      const copy = without(message, strip)
-      if (rename && copy.role === 'developer') copy.role = 'system'
-      if (Array.isArray(copy.content))
-        copy.content = copy.content.map((part) => (isObject(part) ? without(part, strip) : part))
-      const calls = objects(copy.tool_calls).map((call) => without(call, strip))
-      if (calls.length > 0) copy.tool_calls = calls
-      if (replay && calls[0]) {
-        if (traits.reasoningReplay) copy.reasoning_content ??= ''
-        if (traits.callExtra !== undefined) calls[0].extra_content ??= JSON.parse(traits.callExtra)
-      }
-      return copy
-    }),
-  )
-}
-
-function without(object: Json, keys: readonly string[]): Json {
-  const copy = { ...object }
-  for (const key of keys) delete copy[key]
-  return copy
-}
 
 // Observes a chat stream: renames the model, removes the usage, holds the end back. Events are searched for a few byte
 // patterns and parsed only if one is found.
