@@ -10,6 +10,21 @@ import type { Target } from './protocol.ts'
 import { VENDOR_FORMATS } from './text/formats.ts'
 
 export function vendorCall(call: HttpCall, target: Target): HttpCall {
+  const known = lately.get(target)
+  if (known?.asked === call.headers && known.url === call.url) return { ...call, headers: known.headers }
+  const made = addressed(call, target)
+  if (made.url === call.url && !target.signs)
+    lately.set(target, { url: call.url, asked: call.headers, headers: made.headers })
+  return made
+}
+
+/**
+ * How the last call to a target was sent, where its signature does not decide it: the next one often has the same
+ * address and the same headers.
+ */
+const lately = new WeakMap<Target, { readonly url: string } & Record<'asked' | 'headers', HttpCall['headers']>>()
+
+function addressed(call: HttpCall, target: Target): HttpCall {
   if (climbs(call.url)) throw new Fault('request_invalid', { message: 'A part of the address is not a valid id.' })
   const { protocol, secret, auth, signs, headers } = target
   if (signs) return { ...call, headers: signedHeaders(call, headers, signs) }

@@ -182,8 +182,8 @@ class Turns {
   #triesLeft: number
   #turn = 0
   /** Those whose probes fail. They get their turn after the others. */
-  readonly #deferred: Candidate[] = []
-  readonly #passedOver = new Set<Candidate>()
+  #deferred: Candidate[] | undefined
+  #passedOver: Set<Candidate> | undefined
 
   constructor(candidates: readonly Candidate[]) {
     this.isAlone = candidates.length === 1
@@ -197,20 +197,20 @@ class Turns {
 
   /** Whether all others have had their turn before this one. */
   isLast(candidate: Candidate): boolean {
-    return this.#passedOver.has(candidate)
+    return this.#passedOver?.has(candidate) === true
   }
 
   /** Takes nothing from the tries. */
   defer(candidate: Candidate): void {
     this.#triesLeft += 1
-    this.#deferred.push(candidate)
-    this.#passedOver.add(candidate)
+    this.#deferred = [...(this.#deferred ?? []), candidate]
+    this.#passedOver = new Set(this.#passedOver).add(candidate)
   }
 
   next(): Candidate | undefined {
     if (this.#triesLeft <= 0) return undefined
     this.#triesLeft -= 1
-    return this.#candidates[this.isAlone ? 0 : this.#turn++] ?? this.#deferred.shift()
+    return this.#candidates[this.isAlone ? 0 : this.#turn++] ?? this.#deferred?.shift()
   }
 }
 

@@ -1,6 +1,6 @@
 // Reads the answer to one request at a time from the bytes of a connection, strictly as RFC 9112 has it: what a lenient
 // reader would guess at is an error here, and the connection ends. Pure: no socket and no clock.
-import { keep, roomFor } from './pieces.ts'
+import { SLAB_BYTES } from './pieces.ts'
 
 /** How large the head of an answer may be, or the trailers of a chunked one. */
 const HEAD_BYTES_MAX = 16_384
@@ -247,6 +247,26 @@ export class AnswerParser {
     bytes.copy(this.#room, this.#used, from, to)
     this.#used += to - from
   }
+}
+
+const SMALL_BYTES_MAX = 2_048
+
+let slab = Buffer.allocUnsafeSlow(SLAB_BYTES)
+let slabUsed = 0
+
+/** Room for so many bytes. Once it is filled, `keep` says how much of it is needed. */
+function roomFor(bytes: number): Buffer {
+  if (bytes > SMALL_BYTES_MAX) return Buffer.allocUnsafeSlow(bytes)
+  if (slabUsed + bytes > SLAB_BYTES) {
+    slab = Buffer.allocUnsafeSlow(SLAB_BYTES)
+    slabUsed = 0
+  }
+  return slab.subarray(slabUsed, slabUsed + bytes)
+}
+
+function keep(room: Buffer, bytes: number): Buffer {
+  if (room.buffer === slab.buffer) slabUsed += bytes
+  return bytes === room.length ? room : room.subarray(0, bytes)
 }
 
 function wrong(what: string): never {

@@ -1,7 +1,8 @@
 // A connection to a vendor, for one call at a time. It is opened when a call needs it, and again when it has ended.
 import type { OnReadOpts, Socket } from 'node:net'
+import { Fault } from '../kernel/fault.ts'
 import { AnswerParser, type AnswerReceiver } from './answer-parser.ts'
-import type { OutgoingRequest } from './request.ts'
+import type { HttpCall } from './call.ts'
 
 /**
  * Opens a socket and calls `opened` once, unless what it answers is called before. `onread` says how bytes arrive; no
@@ -73,8 +74,8 @@ export class Connection implements AnswerReceiver {
 
   /** Only one at a time, and only after the receiver of the one before has heard that it is over. */
   send(request: OutgoingRequest, receiver: Receiver): void {
-    const { method, head, body } = request
-    this.#call = { method, head, body, receiver }
+    const { method, head, isAscii, body } = request
+    this.#call = { method, head, isAscii, body, receiver }
     if (this.#state === 'idle') {
       if (starting.push(this) === 1) setImmediate(startAll)
     } else if (this.#state === 'closed') this.#open()
@@ -174,12 +175,12 @@ export class Connection implements AnswerReceiver {
     this.#write(socket, call)
   }
 
-  #write(socket: Socket, { head, body }: Call): void {
+  #write(socket: Socket, { head, isAscii, body }: Call): void {
     this.#isSent = true
     if (body === undefined) socket.write(head, 'latin1')
     else if (Buffer.isBuffer(body) && body.length <= JOINED_BYTES_MAX)
       socket.write(head + body.toString('latin1'), 'latin1')
-    else if (typeof body === 'string' && body.length <= JOINED_BYTES_MAX && isAscii(head)) socket.write(head + body)
+    else if (typeof body === 'string' && body.length <= JOINED_BYTES_MAX && isAscii) socket.write(head + body)
     else {
       socket.cork()
       socket.write(head, 'latin1')
@@ -263,11 +264,86 @@ class ClosedError extends Error {
   readonly code = 'ECONNRESET'
 }
 
-const isAscii = (text: string) => !/[\x80-\xff]/.test(text)
-
 function* partsOf(pieces: ReadonlyArray<string | Buffer>): Generator<Buffer, undefined> {
   for (const piece of pieces) {
     const bytes = typeof piece === 'string' ? Buffer.from(piece) : piece
     for (let at = 0; at < bytes.length; at += PART_BYTES) yield bytes.subarray(at, at + PART_BYTES)
   }
 }
+
+// A request as it leaves. What cannot be sent is a mistake of ours, and never reaches a vendor as another request than
+// was meant.
+
+const PATH = /^\/[\x21-\x7e\x80-\xff]*$/
+const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
+const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
+/** Said here, or not at all. */
+const OWN = /^(?:accept-encoding|connection|content-length|expect|keep-alive|transfer-encoding|upgrade)$/i
+
+type Kind = 'sent' | 'own' | 'bad'
+/** Names come from code and from operators: there are few. */
+const names = new Map<string, Kind>()
+const NAMES_MAX = 1_000
+
+export interface OutgoingRequest {
+  readonly method: HttpCall['method']
+  /** In Latin-1, with the length of the body. */
+  readonly head: string
+  readonly isAscii: boolean
+  readonly body: HttpCall['body']
+}
+
+/** What goes before the length of a body: the same for all calls with the same headers to the same address. */
+interface Beginning extends Pick<HttpCall, 'method'> {
+  readonly host: string
+  readonly path: string
+  readonly text: string
+  readonly isAscii: boolean
+}
+
+const beginnings = new WeakMap<HttpCall['headers'], Beginning>()
+
+/** `host` is that of the address. */
+export function requestOf(host: string, path: string, call: HttpCall): OutgoingRequest | Fault {
+  const { method, headers, body } = call
+  const known = beginnings.get(headers)
+  const isKnown = known?.path === path && known.host === host && known.method === method
+  const beginning = isKnown ? known : beginningOf(host, path, call)
+  if (beginning instanceof Fault) return beginning
+  if (!isKnown) beginnings.set(headers, beginning)
+  const bytes = bytesOf(body)
+  const hasLength = bytes !== undefined || method === 'POST' || method === 'PUT' || method === 'PATCH'
+  const length = hasLength ? `content-length: ${bytes ?? 0}\r\n` : ''
+  const head = `${beginning.text}${length}accept-encoding: identity\r\nconnection: keep-alive\r\n\r\n`
+  return { method, head, isAscii: beginning.isAscii, body }
+}
+
+function beginningOf(host: string, path: string, { method, headers }: HttpCall): Beginning | Fault {
+  if (!PATH.test(path)) return unsendable('the path')
+  let text = `${method} ${path} HTTP/1.1\r\n`
+  if (headers.host === undefined) text += `host: ${host}\r\n`
+  for (const name in headers) {
+    const value = headers[name] ?? ''
+    const kind = names.get(name) ?? kindOf(name)
+    if (kind === 'bad' || !VALUE.test(value)) return unsendable(name)
+    if (kind === 'sent') text += `${name}: ${value}\r\n`
+  }
+  return { method, host, path, text, isAscii: !/[\x80-\xff]/.test(text) }
+}
+
+function kindOf(name: string): Kind {
+  if (names.size >= NAMES_MAX) names.clear()
+  const kind = OWN.test(name) ? 'own' : TOKEN.test(name) ? 'sent' : 'bad'
+  names.set(name, kind)
+  return kind
+}
+
+function bytesOf(body: HttpCall['body']): number | undefined {
+  if (body === undefined) return undefined
+  if (typeof body === 'string') return Buffer.byteLength(body)
+  if (Buffer.isBuffer(body)) return body.length
+  return body.reduce((sum, piece) => sum + Buffer.byteLength(piece), 0)
+}
+
+const unsendable = (what: string) =>
+  new Fault('internal', { internal: { phase: 'connect', sent: false, unsendable: what } })

@@ -7,9 +7,8 @@ import { Fault } from '../kernel/fault.ts'
 import type { World } from '../kernel/world.ts'
 import { isMetadataAddress, isMetadataHost } from './address.ts'
 import type { Upstream, UpstreamReply } from './call.ts'
-import { type Connect, Connection } from './connection.ts'
+import { type Connect, Connection, type OutgoingRequest, requestOf } from './connection.ts'
 import { createDeadlineWatch } from './deadline.ts'
-import { type OutgoingRequest, requestOf } from './request.ts'
 import { Transfer, type TransferOptions } from './transfer.ts'
 
 // The connections to one vendor, each for one call at a time. The most recently used one is taken first, so that few
@@ -124,9 +123,7 @@ export function createUpstream({ world, metadata = false }: { world: World; meta
       const connections = connectionsTo(origin)
       const request = requestOf(connections.host, path, call)
       if (request instanceof Fault) return Promise.reject(request)
-      const connection = connections.take()
-      const over = () => connections.give(connection)
-      return exchange(connection, request, { world, watch, deadlines, signal, over })
+      return exchange(connections.take(), request, { world, watch, deadlines, signal, connections })
     },
     async close() {
       for (const connections of vendors.values()) connections.close()
@@ -150,12 +147,12 @@ export function exchange(
   request: OutgoingRequest,
   options: TransferOptions,
 ): Promise<UpstreamReply> {
-  return new Promise((resolve, reject) => {
-    if (options.signal.aborted) {
-      options.over?.()
-      reject(options.signal.reason)
-      return
-    }
-    connection.send(request, new Transfer(connection, options, resolve, reject))
-  })
+  const { connections, signal } = options
+  if (signal.aborted) {
+    connections?.give(connection)
+    return Promise.reject(signal.reason)
+  }
+  const answer = Promise.withResolvers<UpstreamReply>()
+  connection.send(request, new Transfer(connection, options, answer))
+  return answer.promise
 }

@@ -17,10 +17,9 @@ import {
 } from './address.ts'
 import { createMinuteBudget, type MinuteBudget } from './budget.ts'
 import type { HttpCall, Upstream, UpstreamReply } from './call.ts'
-import { type Connect, Connection } from './connection.ts'
+import { type Connect, Connection, requestOf } from './connection.ts'
 import { createDeadlineWatch } from './deadline.ts'
 import { exchange } from './exchange.ts'
-import { requestOf } from './request.ts'
 
 /** The same message for every reason, so that a caller cannot use it to map our network. */
 export const IMAGE_REFUSED =

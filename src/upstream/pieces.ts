@@ -1,28 +1,9 @@
-// The memory of pieces of answers: what a read of a socket brought is copied once, small pieces into a shared slab,
-// which is freed when the last of them is.
+// The memory of pieces of answers: what a read of a socket brought is copied once, small pieces into a shared slab
+// (answer-parser.ts), which is freed when the last of them is.
 
-const SLAB_BYTES = 16_384
-const SMALL_BYTES_MAX = 2_048
+export const SLAB_BYTES = 16_384
 /** Pieces that waited are handed over as one, up to this size. */
 const GATHERED_BYTES_MAX = 16_384
-
-let slab = Buffer.allocUnsafeSlow(SLAB_BYTES)
-let slabUsed = 0
-
-/** Room for so many bytes. Once it is filled, `keep` says how much of it is needed. */
-export function roomFor(bytes: number): Buffer {
-  if (bytes > SMALL_BYTES_MAX) return Buffer.allocUnsafeSlow(bytes)
-  if (slabUsed + bytes > SLAB_BYTES) {
-    slab = Buffer.allocUnsafeSlow(SLAB_BYTES)
-    slabUsed = 0
-  }
-  return slab.subarray(slabUsed, slabUsed + bytes)
-}
-
-export function keep(room: Buffer, bytes: number): Buffer {
-  if (room.buffer === slab.buffer) slabUsed += bytes
-  return bytes === room.length ? room : room.subarray(0, bytes)
-}
 
 /** Copies a piece that has to wait out of its slab, so that a few bytes do not keep the whole slab alive. */
 export function ownMemory(piece: Buffer): Buffer {

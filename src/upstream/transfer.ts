@@ -26,8 +26,8 @@ export interface TransferOptions {
   readonly watch: DeadlineWatch
   readonly deadlines: Deadlines
   readonly signal: AbortSignal
-  /** Called once, when the connection is free for the next call. */
-  readonly over?: () => void
+  /** Gets the connection back, once, when it is free for the next call. */
+  readonly connections?: { give(connection: Connection): void }
 }
 
 /** The consumer of an answer that was read at once. */
@@ -43,13 +43,12 @@ export class Transfer implements Receiver, UpstreamReply, Watched, Follower {
   readonly #deadlines: Deadlines
   readonly #signal: AbortSignal
   readonly #followed: number
-  readonly #resolve: (reply: UpstreamReply) => void
-  readonly #reject: (reason: unknown) => void
+  readonly #reply: Pick<PromiseWithResolvers<UpstreamReply>, 'resolve' | 'reject'>
   readonly #patience: Patience
   readonly #connection: Connection
 
   #phase: Phase = 'connect'
-  #over: (() => void) | undefined
+  #connections: TransferOptions['connections']
   #sent = false
   /** The reply was returned to the caller: from now on, failures go to the consumer of the body. */
   #answered = false
@@ -66,18 +65,16 @@ export class Transfer implements Receiver, UpstreamReply, Watched, Follower {
   constructor(
     connection: Connection,
     options: TransferOptions,
-    resolve: (reply: UpstreamReply) => void,
-    reject: (reason: unknown) => void,
+    reply: Pick<PromiseWithResolvers<UpstreamReply>, 'resolve' | 'reject'>,
   ) {
     this.#connection = connection
     this.#world = options.world
     this.#watch = options.watch
     this.#deadlines = options.deadlines
     this.#signal = options.signal
-    this.#resolve = resolve
-    this.#reject = reject
+    this.#reply = reply
     this.#patience = new Patience(options.deadlines, options.world.elapsedMs())
-    this.#over = options.over
+    this.#connections = options.connections
     this.#followed = follow(options.signal, this)
     this.#watched = options.watch.add(this)
   }
@@ -113,7 +110,7 @@ export class Transfer implements Receiver, UpstreamReply, Watched, Follower {
       return
     }
     this.#answered = true
-    this.#resolve(this)
+    this.#reply.resolve(this)
   }
 
   onPiece(piece: Buffer): void {
@@ -127,7 +124,7 @@ export class Transfer implements Receiver, UpstreamReply, Watched, Follower {
   onEnd(): void {
     this.#free()
     this.#leave()
-    this.#settle()
+    if (this.#consumer) this.#settle()
   }
 
   onBroken(error: unknown): void {
@@ -211,8 +208,8 @@ export class Transfer implements Receiver, UpstreamReply, Watched, Follower {
   // ---- Between connection and consumer.
 
   #free(): void {
-    this.#over?.()
-    this.#over = undefined
+    this.#connections?.give(this.#connection)
+    this.#connections = undefined
   }
 
   /** Hands over one piece, and pauses the vendor's socket until the consumer has taken it. */
@@ -272,7 +269,7 @@ export class Transfer implements Receiver, UpstreamReply, Watched, Follower {
   /** Rejects a call that has no answer yet. */
   #fail(reason: unknown): void {
     this.letGo()
-    this.#reject(reason)
+    this.#reply.reject(reason)
   }
 
   #giveUp(reason: unknown): void {

@@ -477,14 +477,11 @@ class UpstreamCall {
       const checked = options.guard ? options.guard.relay(relay) : relay
       return format.framed?.(checked, json.value) ?? checked
     }
+    const accept = streams ? 'stream' : 'whole'
     const call: HttpCall = {
       method: 'POST',
       url: back.address(target, streams),
-      headers: {
-        ...back.headers?.(options),
-        'content-type': 'application/json',
-        accept: streams ? 'text/event-stream' : 'application/json',
-      },
+      headers: back.headers ? { ...back.headers(options), ...ACCEPTING[accept] } : ACCEPTING[accept],
       body: way.body,
     }
     return {
@@ -523,6 +520,11 @@ class UpstreamCall {
   }
 }
 
+/** The same objects for all calls, so that what follows from them is worked out once. */
+const ACCEPTING = {
+  whole: { 'content-type': 'application/json', accept: 'application/json' },
+  stream: { 'content-type': 'application/json', accept: 'text/event-stream' },
+} as const
 const STREAM = /^text\/event-stream/i
 const JSON_TYPE = /^application\/(?:[\w.-]{1,40}\+)?json/i
 
