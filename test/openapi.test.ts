@@ -10,7 +10,6 @@ import type { ConsoleDeps } from '../src/operator/console.ts'
 import { formResources } from '../src/operator/forms.ts'
 import { brandingResources } from '../src/operator/resources/branding.ts'
 import { securityResources, visitorResources } from '../src/operator/resources/login.ts'
-import { ownDeletionResources } from '../src/operator/resources/own-deletion.ts'
 import { sessionResources } from '../src/operator/resources/session.ts'
 import { assert, none, test } from './kit.ts'
 import { listResources, nothing } from './pages/operator-api.ts'
@@ -117,7 +116,7 @@ test('whatever public path the console names is in the document, or an alias of 
 
 test('whatever the console asks of its own API is a resource, by the same method', () => {
   const visitors = [visitorResources, brandingResources]
-  const people = [sessionResources, securityResources, ownDeletionResources]
+  const people = [sessionResources, securityResources]
   const added = EXTENSIONS.flatMap((one) => one.describe(nothing).personal)
   const ofDeps = [...visitors, ...people].flatMap((list) => list(nothing as ConsoleDeps))
   const own = [...ofDeps, ...formResources([]), ...added]

@@ -20,10 +20,9 @@ import {
 } from './resource.ts'
 import { type BrandingDeps, brandingResources } from './resources/branding.ts'
 import { securityResources, visitorResources } from './resources/login.ts'
-import { type OwnDeletionDeps, ownDeletionResources } from './resources/own-deletion.ts'
 import { type SessionDeps, sessionResources } from './resources/session.ts'
 
-export interface ConsoleDeps extends ResourceDeps, SessionDeps, BrandingDeps, OwnDeletionDeps {
+export interface ConsoleDeps extends ResourceDeps, SessionDeps, BrandingDeps {
   /** Of extensions: for visitors, and for people about themselves. */
   readonly personal: readonly Resource[]
   /** Calls the public API on behalf of an account, which answers. The request's body is not read yet. */
@@ -69,7 +68,7 @@ export function mountConsole(
     return entry.beforeFactor ? recognise(request) : authenticate(request)
   }
 
-  const own = [...beforeFactor([...sessionResources(deps), ...securityResources(deps)]), ...ownDeletionResources(deps)]
+  const own = beforeFactor([...sessionResources(deps), ...securityResources(deps)])
   const forms = formResources(resources)
   const visitors = [...visitorResources(deps), ...brandingResources(deps)]
   mountResources(app, CONSOLE_PREFIX, [...visitors, ...own, ...forms, ...resources, ...deps.personal], {

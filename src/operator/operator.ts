@@ -7,7 +7,6 @@ import type { WebServer } from '../api/server/server.ts'
 import type { Database } from '../database/database.ts'
 import type { LeavingDeps } from '../identity/leaving.ts'
 import type { Identity } from '../identity/open.ts'
-import { createOwnDeletion } from '../identity/own-deletion.ts'
 import type { createPersonMails } from '../jobs/person-mails.ts'
 import type { Log } from '../kernel/log.ts'
 import type { Secrets } from '../kernel/secret.ts'
@@ -53,7 +52,7 @@ type OperatorApiParts = Omit<ResourceDeps, 'budgets'> &
 
 export function openOperatorApi(app: WebServer, parts: OperatorApiParts): OperatorApi {
   const { config, teams, tokens, branding } = parts
-  const deps = { ...parts, ownDeletion: createOwnDeletion(parts), budgets: createBudgets(parts) }
+  const deps = { ...parts, budgets: createBudgets(parts) }
   const resources = operatorResources(deps)
   app.posted = parts.ledger.posted
   let delegated = HERE

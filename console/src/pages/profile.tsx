@@ -16,7 +16,7 @@ import { SecurityCards } from './security.tsx'
 import { NewPassword } from './signed-out.tsx'
 
 export function ProfilePage() {
-  const { user } = useSession()
+  const { user, extensions } = useSession()
   const theme = useTheme()
   return (
     <Page
@@ -45,7 +45,7 @@ export function ProfilePage() {
       <SecurityCards />
       <Sessions />
       <Password />
-      <DeleteLogin />
+      {extensions.includes('sales') ? <DeleteLogin /> : null}
     </Page>
   )
 }

@@ -1,5 +1,5 @@
-// Selling credits: payments, plans, codes, automatic top-up and invoices; how people sign up, and how the gateway
-// presents itself to them.
+// Selling credits: payments, plans, codes, automatic top-up and invoices; how people sign up and delete
+// their login, and how the gateway presents itself to them.
 import type { WebServer } from '../../api/server/server.ts'
 import type { Config } from '../../config.ts'
 import { defineExtension } from '../../extension.ts'
@@ -17,13 +17,16 @@ import { salesSection } from './offers.ts'
 import { openSales, type SellingOptions } from './open.ts'
 import { paymentResources, planResources } from './resources.ts'
 import { type ChallengeDeps, createChallenge } from './sign-up/challenge.ts'
+import { ownDeletionResources } from './sign-up/deletion-resources.ts'
+import { createOwnDeletion, type DeletionDeps } from './sign-up/own-deletion.ts'
 import { signUpResources, signUpVisitorResources } from './sign-up/resources.ts'
 import { createSignUp, type SignUpDeps } from './sign-up/sign-up.ts'
 import { mountPaymentWebhooks } from './webhooks.ts'
 
 type Core = Omit<SellingOptions, 'invoices' | 'stripeUrl'> &
   Omit<SignUpDeps, 'mailboxKey' | 'challenge'> &
-  ChallengeDeps & {
+  ChallengeDeps &
+  DeletionDeps & {
     readonly config: Pick<Config, 'TOLLGATE_STRIPE_URL'>
     readonly branding: Branding
     readonly billing: Pick<Billing, 'worthAt'>
@@ -45,14 +48,15 @@ export const sales = defineExtension({
     const signUp = createSignUp({ ...core, mailboxKey: secrets.key('mailbox'), challenge: createChallenge(core) })
     const invoices = createInvoices(core)
     const codes = createCodes(core)
-    return { signUp, invoices, codes, sales: openSales({ ...core, invoices, stripeUrl: config.TOLLGATE_STRIPE_URL }) }
+    const sold = openSales({ ...core, invoices, stripeUrl: config.TOLLGATE_STRIPE_URL })
+    return { signUp, invoices, codes, sales: sold, ownDeletion: createOwnDeletion(core) }
   },
   resources: (all) =>
     withCommands(
       [...signUpResources(all), ...invoiceResources(all), ...paymentResources(all), ...planResources(all)],
       SALES_COMMANDS,
     ),
-  personal: signUpVisitorResources,
+  personal: (all) => [...signUpVisitorResources(all), ...ownDeletionResources(all)],
   endpoints: (all, { app }: { readonly app: WebServer }) => mountPaymentWebhooks(app, all.sales.payments),
   work: ({ sales: { payments, plans, topUps, reconciliations }, invoices, ...core }) => [
     { everyMs: TOP_UP_EVERY_MS, run: () => topUps.look() },

@@ -1,16 +1,12 @@
 // The deletion of one's own login.
 import * as z from 'zod'
-import type { OwnDeletion } from '../../identity/own-deletion.ts'
-import { endedView } from '../../identity/views.ts'
-import { Fault, invalid } from '../../kernel/fault.ts'
-import { email, NO_SESSION, type Resource, resource, WithHeaders } from '../resource.ts'
-
-export interface OwnDeletionDeps {
-  readonly ownDeletion: OwnDeletion
-}
+import { endedView } from '../../../identity/views.ts'
+import { Fault, invalid } from '../../../kernel/fault.ts'
+import { email, NO_SESSION, type Resource, resource, WithHeaders } from '../../../operator/resource.ts'
+import type { OwnDeletion } from './own-deletion.ts'
 
 /** For people who are signed in, about themselves. */
-export function ownDeletionResources({ ownDeletion }: OwnDeletionDeps): Resource[] {
+export function ownDeletionResources({ ownDeletion }: { readonly ownDeletion: OwnDeletion }): Resource[] {
   return [
     resource('POST /me/delete', 'self', {
       // Needs a recent confirmation, so that a stolen session is not enough, and the typed address, so that it does not

@@ -1,27 +1,27 @@
 // A person deletes their own login. Personal data are deleted: address, password, sessions, memberships, links, saved
 // views and mails. Money stays: the accounts of which they were the only member are closed and keep their transfers,
 // usage and statements, without the person's name.
-import type { Accounts } from '../admission/accounts.ts'
-import type { By } from '../database/audit.ts'
-import { type Queryable, sql } from '../database/database.ts'
-import { formatCredits, parseCredits } from '../kernel/credits.ts'
-import { Fault } from '../kernel/fault.ts'
-import type { Branding } from './branding/branding.ts'
-import { renderMail } from './branding/mail.ts'
-import { type LeavingDeps, type Left, leaveAccount, leaveOperators } from './leaving.ts'
-import { LOCK_OPERATORS } from './members.ts'
-import type { PeopleDeps } from './people.ts'
-import { PERSON_MAILS, type PersonMails } from './person-mails.ts'
-import type { OperatorRole } from './roles.ts'
-import type { Person } from './sessions.ts'
-import type { EndedView } from './views.ts'
+import type { Accounts } from '../../../admission/accounts.ts'
+import type { By } from '../../../database/audit.ts'
+import { type Queryable, sql } from '../../../database/database.ts'
+import type { Branding } from '../../../identity/branding/branding.ts'
+import { renderMail } from '../../../identity/branding/mail.ts'
+import { type LeavingDeps, type Left, leaveAccount, leaveOperators } from '../../../identity/leaving.ts'
+import { LOCK_OPERATORS } from '../../../identity/members.ts'
+import type { PeopleDeps } from '../../../identity/people.ts'
+import { PERSON_MAILS, type PersonMails } from '../../../identity/person-mails.ts'
+import type { OperatorRole } from '../../../identity/roles.ts'
+import type { Person } from '../../../identity/sessions.ts'
+import type { EndedView } from '../../../identity/views.ts'
+import { formatCredits, parseCredits } from '../../../kernel/credits.ts'
+import { Fault } from '../../../kernel/fault.ts'
 
 export interface OwnDeletion {
   /** `forfeit`: the person accepts that credits on their accounts are lost. */
   delete(person: Person, forfeit: boolean, by: By): Promise<EndedView>
 }
 
-interface DeletionDeps extends LeavingDeps, Pick<PeopleDeps, 'database' | 'audit'> {
+export interface DeletionDeps extends LeavingDeps, Pick<PeopleDeps, 'database' | 'audit'> {
   readonly accounts: Pick<Accounts, 'close' | 'change' | 'read'>
   readonly branding: Pick<Branding, 'get'>
   readonly publicUrl: () => string
