@@ -4,7 +4,7 @@ import { parseCredits } from '../src/kernel/credits.ts'
 import type { Page } from '../src/kernel/view.ts'
 import type { Overview, UsageDetail } from '../src/ledger/views.ts'
 import type { ByokKeyStored, ByokKeyView, VendorView } from '../src/operator/views.ts'
-import { BY, OPERATOR_TOKEN, testGateway, textOf } from './gateway.ts'
+import { BY, OPERATOR_TOKEN, startGateway, testGateway, textOf } from './gateway.ts'
 import { type KeyedVendor, startKeyedVendor, WORKS } from './keyed-vendor.ts'
 import { above, after, assert, atOnce, beforeEach, pluck, test, until } from './kit.ts'
 import { verified } from './operator-server.ts'
@@ -106,6 +106,30 @@ test('a key is tested when it is stored: at the address of the catalog, with not
   )
   const [row] = await g.sql<{ sealed: string }>('select sealed::text from byok_key')
   assert.ok(!Buffer.from(row?.sealed.slice(2) ?? '', 'hex').includes(OWN), 'it lies there sealed')
+})
+
+test('where vendors are not tested a key is stored unchecked, which the answer says, and a test names what is switched off', async () => {
+  await using plain = await startGateway({
+    env: { TOLLGATE_EXTENSIONS_OFF: 'probes', HOUSE_KEY: HOUSE },
+    catalog(document) {
+      document.vendors.alpha.byokFee = { call: '0.01' }
+    },
+  })
+  const { id } = await plain.account()
+  const path = `/accounts/${id}/byok-keys`
+  const { test: told, items } = await plain.ask<ByokKeyStored>('PUT', `${path}/alpha`, { value: OWN })
+  assert.deepEqual(told, { ok: false, message: 'The key is stored, and was not checked: vendors are not tested here.' })
+  assert.deepEqual(
+    pluck(
+      items.filter(({ stored }) => stored),
+      'vendor',
+    ),
+    ['alpha'],
+  )
+  assert.equal((await plain.operator('PUT', `${path}/nobody`, { value: OWN })).status, 409)
+  const refused = await plain.operator('POST', '/vendors/alpha/test')
+  assert.equal(refused.status, 404)
+  assert.match(JSON.stringify(refused.data), /extension \\"probes\\" is switched off/)
 })
 
 test('its calls cost the fee, which hold, quote, usage and headers show; the vendor costs nothing, and another account pays the price', async () => {
