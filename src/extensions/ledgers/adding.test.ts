@@ -1,10 +1,14 @@
 // A ledger is added to an installation that runs, and removed again.
 import assert from 'node:assert/strict'
+import { connect, createServer } from 'node:net'
 import { after, before, test } from 'node:test'
 import { commandLineOf } from '../../../test/command-line.ts'
 import { SECRET } from '../../../test/gateway.ts'
 import { type Customer, type Installation, openOn, startInstallation } from '../../../test/installation.ts'
+import { closing, listen } from '../../../test/started.ts'
 import { until } from '../../../test/until.ts'
+import { openDatabase } from '../../database/database.ts'
+import { migrate } from '../../database/migrate.ts'
 import type { Page } from '../../kernel/view.ts'
 import { installationOf, readLedgers } from '../postgres/ledgers.ts'
 import { prepareLedger } from '../postgres/mount.ts'
@@ -12,7 +16,7 @@ import { prepareLedger } from '../postgres/mount.ts'
 let all: Installation
 
 before(async () => {
-  all = await startInstallation(['east', 'west', 'other'], { TOLLGATE_LEDGERS: '' })
+  all = await startInstallation(['east', 'west', 'other', 'twin'], { TOLLGATE_LEDGERS: '' })
 })
 after(() => all.close())
 
@@ -85,6 +89,51 @@ test('a database that is no empty one, not this ledger, or away is not added, an
   const wrong = await run('add', 'control', all.addressOf('west'))
   assert.match(wrong.err, /the name control is taken/)
   assert.deepEqual([...(await readLedgers(all.databaseOf('control'), SECRET)).keys()], ['east'])
+})
+
+/** An address that is another server's for servers of ledgers than for gateways, as `localhost` is on two machines. */
+const twoFaced = (gateways: string, ledgers: string) =>
+  listen(
+    createServer((caller) => {
+      caller.on('error', () => caller.destroy())
+      const ask = () =>
+        caller.once('data', (first) => {
+          // It asks for encryption.
+          if (first.length === 8) {
+            caller.write('N')
+            return ask()
+          }
+          const { port, hostname } = new URL(first.includes('postgres_fdw') ? ledgers : gateways)
+          const server = connect(Number(port), hostname).on('error', () => caller.destroy())
+          server.write(first)
+          caller.pipe(server).pipe(caller)
+        })
+      ask()
+    }),
+  )
+
+test('a ledger whose server finds another database at the address of control is not added', async () => {
+  const { password } = new URL(all.addressOf('control'))
+  await all.databaseOf('twin').query({ text: `alter role gateway password '${password}'` })
+  const address = new URL(all.addressOf('twin'))
+  address.password = password
+  await using twin = closing(openDatabase({ connection: { connectionString: address.href } }))
+  await migrate(twin)
+  await using faces = await twoFaced(all.addressOf('control'), address.href)
+  const seen = new URL(all.addressOf('control'))
+  seen.host = new URL(faces.url).host
+  const add = (databaseUrl: string) =>
+    line.run(['ledgers', 'add', 'west', all.addressOf('west')], { databaseUrl, secret: SECRET })
+  for (const makes of [false, true]) {
+    if (makes) await installationOf(twin)
+    const { code, err } = await add(seen.href)
+    assert.equal(code, 1)
+    assert.match(err, /The server of the ledger finds another database at DATABASE_URL\. Set it to an address/)
+  }
+  assert.deepEqual([...(await readLedgers(all.databaseOf('control'), SECRET)).keys()], ['east'])
+  // With an address that is the same from everywhere it is: nothing stands in the way.
+  assert.equal((await add(all.addressOf('control'))).code, 0)
+  await done('remove', 'west')
 })
 
 test('a name stands in both lists with one address only, and an address opens under its secret only', async () => {
