@@ -29,6 +29,7 @@ test('an operator names the gateway, colours it, looks at its mails and opens si
   await page.getByRole('radio', { name: 'Open Anyone' }).check()
   await steps(page, enter('Starting credits', '12.5'), enter('Terms version', '2026-11'))
   await steps(page, enter('Terms URL', 'https://acme.example/terms'), enter('Requests per minute', '50'))
+  await steps(page, enter('Region', 'moon'), press('Save'), see('no ledger lies in "moon"'), enter('Region', ''))
   await save.click()
   await page.getByText('Saved.').first().waitFor()
 })

@@ -68,6 +68,7 @@ interface Draft {
   readonly perNetwork: string
   readonly perDomain: string
   readonly challenge: string
+  readonly region: string
   readonly limits: LimitTexts
 }
 
@@ -81,6 +82,7 @@ const draftOf = (settings: SignUpSettings): Draft => ({
   perNetwork: String(settings.perNetworkPerHour),
   perDomain: String(settings.perDomainPerDay),
   challenge: settings.challengeUrl ?? '',
+  region: settings.region ?? '',
   limits: limitsAsTexts(settings.limits),
 })
 
@@ -93,7 +95,7 @@ function SettingsForm({ settings }: { settings: SignUpSettings }) {
   const [draft, setDraft] = useState(draftOf(settings))
   const onDraft = (change: Partial<Draft>) => setDraft((before) => ({ ...before, ...change }))
   const { busy, error, onSubmit } = useSubmit(async () => {
-    const { mode, domains, blocked, credits, version, url, perNetwork, perDomain, challenge, limits } = draft
+    const { mode, domains, blocked, credits, version, url, perNetwork, perDomain, challenge, region, limits } = draft
     await api.changeSignUp({
       mode,
       domains: linesOf(domains),
@@ -104,7 +106,7 @@ function SettingsForm({ settings }: { settings: SignUpSettings }) {
       perNetworkPerHour: Number(perNetwork),
       perDomainPerDay: Number(perDomain),
       challengeUrl: challenge.trim() || null,
-      region: settings.region,
+      region: region.trim() || null,
     })
     refresh('sign-up/')
     toast('Saved.')
@@ -197,6 +199,14 @@ function NewAccountsCard({ draft, onDraft }: Part) {
           placeholder="https://example.com/terms"
         />
       </div>
+      <TextField
+        label="Region"
+        name="region"
+        value={draft.region}
+        onText={(region) => onDraft({ region })}
+        maxLength={30}
+        hint="Of a ledger, where accounts lie in several. Leave empty for the ledger with most room."
+      />
       <LimitFields texts={draft.limits} onTexts={(limits) => onDraft({ limits })} />
     </Card>
   )
