@@ -103,40 +103,60 @@ function msOf(pattern: RegExp, text: string, enoughMs = HARMLESS_MS, hopelessMs 
  */
 const LONG_TRIES = runs(1, Number.POSITIVE_INFINITY)
 
-/** Found twice: a machine that is busy for a moment is no problem of the pattern. */
+/** What a harmless pattern takes for a text of a million characters, on a machine that does nothing else. */
+const YARDSTICK_MS = 3
+const YARD = 'ab'.repeat(500_000)
+/** How many times as long as there everything takes now. */
+const slowness = () => Math.max(1, msOf(/^[ab]*c/, YARD, 0) / YARDSTICK_MS)
+
+/** Found again: a machine that is busy is no problem of the pattern, which may take as many times longer as all else. */
+function isFoundAgain(attempt: (slow: number) => string | undefined): boolean {
+  const before = slowness()
+  return attempt(before) !== undefined && attempt(Math.max(before, slowness())) !== undefined
+}
+
 function problemOf(pattern: RegExp, longTries = LONG_TRIES): string | undefined {
   const slow: { attack: Attack; ms: number }[] = []
   for (const attack of attacksOn(pattern)) {
     const { ms, problem } = tryShort(pattern, attack)
-    if (problem && tryShort(pattern, attack).problem) return `${problem}: ${JSON.stringify(attack)}`
+    if (problem && isFoundAgain((slow) => tryShort(pattern, attack, { slow }).problem))
+      return `${problem}: ${JSON.stringify(attack)}`
     if (ms >= HARMLESS_MS) slow.push({ attack, ms })
   }
   for (const { attack } of slow.sort((a, b) => b.ms - a.ms).slice(0, longTries)) {
     const problem = problemInLong(pattern, attack)
-    if (problem && problemInLong(pattern, attack)) return `${problem}: ${JSON.stringify(attack)}`
+    if (problem && isFoundAgain((slow) => problemInLong(pattern, attack, slow)))
+      return `${problem}: ${JSON.stringify(attack)}`
   }
   return undefined
 }
 
 /** Most patterns show here that they are harmless, and the worst would not come back from a long text. */
-function tryShort(pattern: RegExp, attack: Attack, lengths = [24, 500, 2_000]): { ms: number; problem?: string } {
+function tryShort(
+  pattern: RegExp,
+  attack: Attack,
+  { slow = 1, lengths = [24, 500, 2_000] }: { readonly slow?: number; readonly lengths?: readonly number[] } = {},
+): { ms: number; problem?: string } {
+  const msMax = SHORT_MS_MAX * slow
   let ms = 0
   for (const chars of lengths) {
-    ms = msOf(pattern, attackOf(attack, chars), SHORT_MS_MAX, 4 * SHORT_MS_MAX)
-    if (ms > SHORT_MS_MAX) return { ms, problem: `${Math.round(ms)} ms for ${chars} characters` }
+    ms = msOf(pattern, attackOf(attack, chars), msMax, 4 * msMax)
+    if (ms > msMax) return { ms, problem: `${Math.round(ms)} ms for ${chars} characters` }
   }
   return { ms }
 }
 
-function problemInLong(pattern: RegExp, attack: Attack): string | undefined {
-  const { problem } = tryShort(pattern, attack, [8_000])
+function problemInLong(pattern: RegExp, attack: Attack, slow = 1): string | undefined {
+  const { problem } = tryShort(pattern, attack, { slow, lengths: [8_000] })
+  const everMs = MS_EVER * slow
+  const enoughMs = MS_MAX * slow
   if (problem) return problem
   const [quarter, whole] = [attackOf(attack, CHARS / 4), attackOf(attack, CHARS)]
-  if (msOf(pattern, quarter, MS_EVER / 4) > MS_EVER / 4)
-    return `more than ${MS_EVER / 4} ms for ${CHARS / 4} characters`
-  if (msOf(pattern, whole, MS_MAX) <= MS_MAX) return undefined
+  if (msOf(pattern, quarter, everMs / 4, everMs) > everMs / 4)
+    return `more than ${Math.round(everMs / 4)} ms for ${CHARS / 4} characters`
+  if (msOf(pattern, whole, enoughMs, everMs) <= enoughMs) return undefined
   const [quarterMs, ms] = [msOf(pattern, quarter), msOf(pattern, whole)]
-  if (ms > MS_EVER || (ms > MS_MAX && ms / quarterMs > GROWTH_MAX))
+  if (ms > everMs || (ms > enoughMs && ms / quarterMs > GROWTH_MAX))
     return `${Math.round(ms)} ms for ${CHARS} characters, ${Math.round(quarterMs)} ms for a quarter of them`
   return undefined
 }
