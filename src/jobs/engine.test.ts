@@ -1,7 +1,6 @@
 // The engine against a real Postgres and the simulated vendor: what becomes of a job, and of its credits, whatever the
 // vendor does.
 
-import { createHmac } from 'node:crypto'
 import { startReceiver, startTestEngine } from '../../test/job-engine.ts'
 import { assert, atLeast, atOnce, not, started, test, until } from '../../test/kit.ts'
 import type { Queryable } from '../database/database.ts'
@@ -11,7 +10,6 @@ import { startJobs } from './engine.ts'
 import type { ClaimedJob } from './job.ts'
 import type { VendorTasks } from './vendor-tasks.ts'
 import { stepJob } from './video.ts'
-import { webhookSecret } from './webhook.ts'
 
 /** The vendor's clock goes forward by this. */
 let skippedMs = 0
@@ -171,23 +169,6 @@ test('a poison job among a hundred fails alone, is refunded once, and the worker
   )
   for (const { id, status } of rows) assert.equal(status, id === poison ? 'FAILED' : 'COMPLETED')
   assert.deepEqual(await on.balance(account), { posted: PRICE, held: 0n })
-})
-
-test('an end is told to the address that the caller gave, signed, and again until it is accepted', async () => {
-  const account = await on.account(GRANTED)
-  const id = await on.create(account, { prompt: 'a buoy', callback_url: receiver.url })
-  await until(() => receiver.got.length, atLeast(2))
-  const [first, second] = receiver.got
-  assert.equal(second!.headers['webhook-id'], first!.headers['webhook-id'])
-  for (const { headers, body } of [first!, second!]) {
-    const key = Buffer.from(webhookSecret(on.deps.secrets, account).slice('whsec_'.length), 'base64')
-    const signed = `${headers['webhook-id']}.${headers['webhook-timestamp']}.${body}`
-    assert.equal(headers['webhook-signature'], `v1,${createHmac('sha256', key).update(signed).digest('base64')}`)
-    const message = JSON.parse(body)
-    assert.equal(message.type, 'job.completed')
-    assert.equal(message.data.id, id)
-    assert.match(message.data.outputResult[0].url[0], /^https:/)
-  }
 })
 
 for (const way of ['completed', 'cancelled'] as const)

@@ -90,39 +90,6 @@ test('a body of several pieces arrives whole, with its length announced', async 
   assert.equal(String(await reply.read(1_000)), '3000006 3000006 äb end')
 })
 
-test('a vendor that accepts and says nothing is a timeout at the first-byte limit', async () => {
-  const url = await rawVendor(() => {})
-  const start = performance.now()
-  const { kind, internal } = await faultOf(get(url, { firstByteMs: 300 }))
-  const ms = performance.now() - start
-  assert.equal(kind, 'upstream_timeout')
-  assert.deepEqual(internal, { phase: 'first-byte', sent: true })
-  assert.ok(ms > 250, `${ms} ms`)
-})
-
-test('a vendor that stops between two pieces is a timeout at the idle limit, and its socket is closed', async () => {
-  const closed = Promise.withResolvers<void>()
-  const url = await rawVendor((socket) => {
-    socket.on('close', () => closed.resolve())
-    socket.once('data', () => socket.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n'))
-  })
-  const reply = await get(url, { idleMs: 300 })
-  const pieces: string[] = []
-  const start = performance.now()
-  const { kind, internal } = await faultOf(
-    reply.pipe((chunk) => {
-      pieces.push(String(chunk))
-      return undefined
-    }),
-  )
-  const ms = performance.now() - start
-  assert.equal(kind, 'upstream_timeout')
-  assert.equal(internal.phase, 'idle')
-  assert.deepEqual(pieces, ['abc'])
-  assert.ok(ms > 200, `${ms} ms`)
-  await closed.promise
-})
-
 test('a vendor that trickles for ever is a timeout at the total limit', async () => {
   const url = await vendor((request, response) => {
     const timer = setInterval(() => response.write('x'), 20)

@@ -152,36 +152,6 @@ test('an owner finds the webhook secret beside the deliveries', async () => {
   await operator.page.getByRole('button', { name: 'Done' }).click()
 })
 
-test('the API reads no cookie, and the console no key', async () => {
-  await operator.go('/profile')
-  assert.equal((await fetchIn(operator, '/v1/models')).status, 401)
-  assert.equal((await fetchIn(operator, '/admin/v1/system')).status, 401)
-  const { key } = await home.key(own)
-  assert.equal((await home.call('/console/api/session', key)).status, 401)
-})
-
-test('signing out ends the session for whoever kept its cookie', async () => {
-  const leaving = await home.visitor()
-  await home.logIn(leaving, 'op@example.com')
-  await leaving.go('/operator/system')
-  const sessionOf = async () => (await leaving.context.cookies()).find(({ name }) => name === '__Host-tg_s')
-  const cookie = await sessionOf()
-  assert.deepEqual(
-    { name: cookie?.name, httpOnly: cookie?.httpOnly, secure: cookie?.secure, sameSite: cookie?.sameSite },
-    { name: '__Host-tg_s', httpOnly: true, secure: true, sameSite: 'Lax' },
-  )
-  const kept = { headers: { cookie: `${cookie!.name}=${cookie!.value}` } }
-  assert.equal((await fetch(`${home.url}/console/api/session`, kept)).status, 200)
-
-  await leaving.page.getByRole('button', { name: 'Sign out' }).locator('visible=true').first().click()
-  await leaving.page.getByRole('heading', { name: /Sign in/ }).waitFor()
-  assert.equal((await fetch(`${home.url}/console/api/session`, kept)).status, 401)
-  assert.equal(await sessionOf(), undefined)
-  await leaving.page.goBack()
-  await leaving.page.getByRole('heading', { name: /Sign in/ }).waitFor()
-  await leaving.close()
-})
-
 test('markup in names, prompts and answers stays text on every page that shows it', async () => {
   const { accounts, keys, catalog } = home.gateway
   const account = await accounts.create({ name: XSS, credits: 100_000_000n }, BY)

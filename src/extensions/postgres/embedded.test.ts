@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import pg from 'pg'
-import { after, assert, atOnce, pluck, runs, test, until } from '../../../test/kit.ts'
+import { after, assert, atOnce, runs, test, until } from '../../../test/kit.ts'
 import { findPackage } from './binaries.ts'
 import { isAlive } from './cluster.ts'
 import { type Embedded, type EmbeddedOptions, startEmbedded } from './embedded.ts'
@@ -195,40 +195,6 @@ test('a path too long for a socket still works, also for the gateway that takes 
   assert.equal(next.connection.host, said.connection.host)
   await stop(next)
   assert.equal(existsSync(said.connection.host ?? ''), false)
-})
-
-test('a Postgres left running by a killed gateway is taken over with all that was committed, again and again', async () => {
-  const dataDirectory = join(await temporary(), 'data')
-  let first: number | undefined
-  for (let round = 1; round <= ROUNDS; round++) {
-    const { child, said } = await gateway(dataDirectory)
-    first ??= said.pid
-    assert.equal(said.pid, first)
-    await ask(said.connection, `create table if not exists done (round integer); insert into done values (${round})`)
-    const rows = await ask(said.connection, 'select round from done order by round')
-    assert.deepEqual(
-      pluck(rows, 'round'),
-      Array.from({ length: round }, (_, index) => index + 1),
-    )
-    await end(child, 'SIGKILL')
-    assert.equal(isAlive(said.pid), true)
-  }
-  const last = await gateway(dataDirectory)
-  assert.match(last.said.log.join(), /Took over/)
-  await end(last.child, 'SIGTERM')
-  assert.equal(isAlive(last.said.pid), false)
-})
-
-test('a second gateway on the same directory is refused by name, and the first goes on', async () => {
-  const dataDirectory = join(await temporary(), 'data')
-  const embedded = await start(dataDirectory)
-  const { child, said } = await gateway(dataDirectory)
-  assert.match(said.refused ?? '', new RegExp(`pid ${process.pid}\\b`))
-  if (child.exitCode === null) await once(child, 'exit')
-  assert.equal(child.exitCode, 1)
-  await assert.rejects(startEmbedded({ dataDirectory, log: () => {} }), new RegExp(`pid ${process.pid}\\b`))
-  assert.deepEqual(await ask(embedded.connection, 'select 1 as one'), [{ one: 1 }])
-  await stop(embedded)
 })
 
 test('of gateways that start at the same moment exactly one gets the directory, also after a crash', async () => {
