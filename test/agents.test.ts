@@ -2,8 +2,7 @@
 // of every kind: each must be answered, whatever format the vendor speaks, and name tools as the agent does.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { testGateway, textOf } from './gateway.ts'
-import { afterEach, assert, test } from './kit.ts'
+import { afterEach, assert, test, testGateway, textOf } from './gateway.ts'
 import { EVERY_KIND, everyKind } from './sdk/families.ts'
 
 const FIXTURES = join(import.meta.dirname, 'fixtures', 'agents')

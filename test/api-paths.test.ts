@@ -1,8 +1,7 @@
 // An endpoint is found however its path is spelt, and a caller cannot tell by its answer how it was.
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
-import { jsonOf, OFFERED, testGateway } from './gateway.ts'
-import { assert, test } from './kit.ts'
+import { assert, jsonOf, OFFERED, test, testGateway } from './gateway.ts'
 
 const g = testGateway({ plain: true })
 

@@ -1,7 +1,6 @@
 // What a caller sees of its credits while the gateway holds some of them in advance.
 import { parseCredits } from '../src/kernel/credits.ts'
-import { testGateway } from './gateway.ts'
-import { assert, test } from './kit.ts'
+import { assert, test, testGateway } from './gateway.ts'
 
 const g = testGateway()
 const CHAT = { model: 'alpha-5.4', max_completion_tokens: 50, messages: [{ role: 'user', content: 'Hello' }] }

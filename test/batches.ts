@@ -1,6 +1,5 @@
 // Batches as callers send them.
-import { jsonOf, type TestGateway } from './gateway.ts'
-import { assert, until } from './kit.ts'
+import { assert, jsonOf, type TestGateway, until } from './gateway.ts'
 
 const CHAT = '/v1/chat/completions'
 

@@ -5,8 +5,7 @@ import { readJson } from '../src/kernel/json.ts'
 import type { ClientFormatName } from '../src/meter/kind.ts'
 import { idsOfResponse, referencesIn } from '../src/protocols/text/references.ts'
 import { fixtureOf } from './fixture.ts'
-import { testGateway } from './gateway.ts'
-import { assert, test, words } from './kit.ts'
+import { assert, test, testGateway, words } from './gateway.ts'
 import { openAllDoors } from './sdk/families.ts'
 
 let key: string

@@ -4,8 +4,7 @@ import type { KeyView, NewKey, TeamView } from '../src/admission/views.ts'
 import type { MemberView } from '../src/identity/views.ts'
 import type { Page } from '../src/kernel/view.ts'
 import { budgetGateway, CALL } from './budgets.ts'
-import { OPERATOR_TOKEN } from './gateway.ts'
-import { assert, pluck, test, until } from './kit.ts'
+import { assert, OPERATOR_TOKEN, pluck, test, until } from './gateway.ts'
 import { joined } from './operator-server.ts'
 
 const { g, makeBudget, makeTeam, labelsOf } = budgetGateway()

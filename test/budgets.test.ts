@@ -6,8 +6,7 @@ import type { UsageSums } from '../src/reports/views.ts'
 import { openedAlerts } from './alerts.ts'
 import { completed, sendBatch } from './batches.ts'
 import { budgetGateway, CALL } from './budgets.ts'
-import { textOf, WITH_EXTENSIONS } from './gateway.ts'
-import { assert, pluck, test, until } from './kit.ts'
+import { assert, pluck, test, textOf, until, WITH_EXTENSIONS } from './gateway.ts'
 import { connect } from './mcp/client.ts'
 
 const { g, ask, tryBudget, makeBudget, makeTeam, usedOf, labelsOf } = budgetGateway()

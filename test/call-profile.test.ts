@@ -1,7 +1,6 @@
 // What a gateway has worked out about a key and a model is never older than what the operator has changed: each change
 // is felt by the next call.
-import { BY, testGateway, WITH_EXTENSIONS } from './gateway.ts'
-import { after, assert, listen, test } from './kit.ts'
+import { after, assert, BY, listen, test, testGateway, WITH_EXTENSIONS } from './gateway.ts'
 
 const MODEL = 'followed'
 /** What the vendor was asked last: its model, the temperature, the text, and the credential that came along. */

@@ -1,6 +1,5 @@
 // What clients that nobody here wrote send and expect: Codex, Claude Code, the newest Anthropic SDK.
-import { jsonOf, startGateway, testGateway, textOf } from './gateway.ts'
-import { afterEach, assert, listen, test } from './kit.ts'
+import { afterEach, assert, jsonOf, listen, startGateway, test, testGateway, textOf } from './gateway.ts'
 import { openAllDoors } from './sdk/families.ts'
 
 let key: string

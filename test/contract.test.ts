@@ -1,6 +1,5 @@
 // The contract of the chat, models and account endpoints, to the letter, over the whole gateway.
-import { BY, jsonOf, startGateway, type TestGateway, testGateway } from './gateway.ts'
-import { assert, pluck, test } from './kit.ts'
+import { assert, BY, jsonOf, pluck, startGateway, type TestGateway, test, testGateway } from './gateway.ts'
 
 let key: string
 let account: string

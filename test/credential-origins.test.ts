@@ -4,8 +4,7 @@ import { readPresets } from '../src/catalog/preset.ts'
 import type { Page } from '../src/kernel/view.ts'
 import type { ByokKeyView } from '../src/operator/views.ts'
 import { lookUpVendor } from '../src/upstream/exchange.ts'
-import { BY, testGateway } from './gateway.ts'
-import { assert, listen, started, test } from './kit.ts'
+import { assert, BY, listen, started, test, testGateway } from './gateway.ts'
 import { METADATA_HOSTS } from './metadata-hosts.ts'
 
 const presetNames = [...new Set((await readPresets()).flatMap(({ vendor }) => vendor.credential ?? []))]

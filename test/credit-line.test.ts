@@ -3,8 +3,7 @@
 import { setTimeout as later } from 'node:timers/promises'
 import { freshDatabase } from './database.ts'
 import { MODEL, startVendor, usage, wholeAnswer } from './faults/chat-vendor.ts'
-import { startGateway, type TestGateway } from './gateway.ts'
-import { assert, atOnce, before, started, test, until } from './kit.ts'
+import { assert, atOnce, before, started, startGateway, type TestGateway, test, until } from './gateway.ts'
 
 const CREDIT = 1_000_000n
 const COUNTED = `${MODEL}-counted`

@@ -5,8 +5,7 @@ import { ENDPOINTS } from '../src/catalog/index.ts'
 import { EXTENSIONS } from '../src/compose.ts'
 import { ALL_ENDPOINTS } from '../src/entries.ts'
 import type { LoginStep, SecurityView } from '../src/identity/views.ts'
-import { startGateway, testGateway, textOf } from './gateway.ts'
-import { assert, pluck, test } from './kit.ts'
+import { assert, pluck, startGateway, test, testGateway, textOf } from './gateway.ts'
 import { asBrowser } from './operator-server.ts'
 
 const g = testGateway({ isShared: true })

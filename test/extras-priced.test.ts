@@ -4,8 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { CatalogInput } from '../src/catalog/document.ts'
 import { CLIENT_FORMATS, type ClientFormatName } from '../src/meter/kind.ts'
 import { FORMATS, requestTo } from './formats.ts'
-import { type Call, testGateway, textOf } from './gateway.ts'
-import { afterEach, assert, listen, started, test } from './kit.ts'
+import { afterEach, assert, type Call, listen, started, test, testGateway, textOf } from './gateway.ts'
 
 const PRICE = { input: '100', output: '200', webSearch: '1', fileSearch: '2', codeRun: '3' }
 const MULTIPLIERS = { service_tier: { priority: '2', flex: '0.5' }, speed: { fast: '6' } }

@@ -1,8 +1,7 @@
 // What vendors price higher than the catalog does is refused before anything is held, and asking for headers is free.
 import { isDataEndpoint } from '../src/catalog/endpoint.ts'
 import { ALL_ENDPOINTS } from '../src/entries.ts'
-import { testGateway, textOf } from './gateway.ts'
-import { afterEach, assert, test } from './kit.ts'
+import { afterEach, assert, test, testGateway, textOf } from './gateway.ts'
 
 const g = testGateway()
 afterEach(() => g.settled())

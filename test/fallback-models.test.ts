@@ -1,8 +1,7 @@
 // Several models for one call: the next one answers when one fails, and the call is paid for as the one that answered.
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
-import { testGateway } from './gateway.ts'
-import { assert, pluck, test } from './kit.ts'
+import { assert, pluck, test, testGateway } from './gateway.ts'
 
 const GOOD = 'alpha-5.4'
 const CHEAP = 'beta-haiku-4-5'

@@ -29,6 +29,8 @@ import { bookedBefore, EXTENSIONS_OFF_VARIABLE, type FreshDatabase, freshDatabas
 import { FAST } from './job-pace.ts'
 import { until } from './until.ts'
 
+export * from './kit.ts'
+
 export const SECRET = 'a secret for tests, of more than thirty-two bytes'
 export const OPERATOR_TOKEN = 'operator-token-for-tests-0123456789'
 

@@ -7,8 +7,7 @@ import type { CatalogInput } from '../src/catalog/document.ts'
 import { realWorld, type World } from '../src/kernel/world.ts'
 import { CLIENT_FORMATS } from '../src/meter/kind.ts'
 import { addScripted } from './formats.ts'
-import { testGateway, textOf } from './gateway.ts'
-import { assert, before, listen, started, test } from './kit.ts'
+import { assert, before, listen, started, test, testGateway, textOf } from './gateway.ts'
 import { fixture, recordingsOf } from './text-replay.ts'
 
 type Json = Record<string, any>

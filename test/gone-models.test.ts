@@ -1,8 +1,7 @@
 // A model that its vendor no longer has: the next route answers, and without one the caller hears nothing of the
 // vendor's.
 import type { CatalogInput } from '../src/catalog/document.ts'
-import { testGateway, textOf } from './gateway.ts'
-import { assert, listen, started, test } from './kit.ts'
+import { assert, listen, started, test, testGateway, textOf } from './gateway.ts'
 
 const google = (code: number, message: string, status: string) => ({ error: { code, message, status } })
 const VERTEX =

@@ -3,8 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { readPresets } from '../src/catalog/preset.ts'
 import { ALL_ENDPOINTS } from '../src/entries.ts'
-import { BY, testGateway } from './gateway.ts'
-import { assert, test } from './kit.ts'
+import { assert, BY, test, testGateway } from './gateway.ts'
 import { rawGet } from './raw-get.ts'
 
 const ROOT = resolve(import.meta.dirname, '..')

@@ -1,7 +1,6 @@
 // What clients send by habit: a temperature in every request, a tool by its name, and the body of any call to be
 // quoted.
-import { testGateway } from './gateway.ts'
-import { assert, test } from './kit.ts'
+import { assert, test, testGateway } from './gateway.ts'
 
 const g = testGateway({ isShared: true })
 

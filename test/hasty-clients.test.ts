@@ -16,8 +16,7 @@ import { networkOf } from '../src/upstream/address.ts'
 import { startProxy } from './chaos/proxy.ts'
 import { freshDatabase } from './database.ts'
 import { each } from './faults/raw-client.ts'
-import { startGateway, testGateway, textOf } from './gateway.ts'
-import { above, assert, closing, FULL, runs, test, until, words } from './kit.ts'
+import { above, assert, closing, FULL, runs, startGateway, test, testGateway, textOf, until, words } from './gateway.ts'
 
 const FLOODED = runs(20, 50)
 /** All doors have one limit of a body's size. */

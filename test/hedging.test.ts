@@ -5,8 +5,7 @@ import { subscribe } from 'node:diagnostics_channel'
 import type { Socket } from 'node:net'
 import type { MarginPage, UnbilledRow } from '../src/extensions/finance/margins/views.ts'
 import { realWorld } from '../src/kernel/world.ts'
-import { OPERATOR_TOKEN, testGateway, textOf } from './gateway.ts'
-import { after, assert, beforeEach, not, pluck, test, until } from './kit.ts'
+import { after, assert, beforeEach, not, OPERATOR_TOKEN, pluck, test, testGateway, textOf, until } from './gateway.ts'
 import { type ScriptedVendor, scriptedVendor } from './scripted-vendor.ts'
 
 const north = await scriptedVendor('north')

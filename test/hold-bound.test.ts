@@ -6,8 +6,7 @@ import type { CatalogInput } from '../src/catalog/document.ts'
 import { CLIENT_FORMATS, type ClientFormatName } from '../src/meter/kind.ts'
 import { openedAlerts } from './alerts.ts'
 import { FORMATS, formatOf, requestTo } from './formats.ts'
-import { startGateway, WITH_EXTENSIONS } from './gateway.ts'
-import { assert, listen, runs, started, test } from './kit.ts'
+import { assert, listen, runs, started, startGateway, test, WITH_EXTENSIONS } from './gateway.ts'
 
 type Body = Record<string, any>
 /** What the vendor reports: tokens read and written, and how it served. */

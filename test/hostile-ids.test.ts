@@ -3,8 +3,7 @@ import { request as httpRequest } from 'node:http'
 import { ALL_ENDPOINTS } from '../src/entries.ts'
 import { PROTOCOLS } from '../src/meter/kind.ts'
 import { vendorCall } from '../src/protocols/vendor-call.ts'
-import { OPERATOR_TOKEN, testGateway } from './gateway.ts'
-import { assert, runs, test, words } from './kit.ts'
+import { assert, OPERATOR_TOKEN, runs, test, testGateway, words } from './gateway.ts'
 import { openAllDoors } from './sdk/families.ts'
 
 let key: string

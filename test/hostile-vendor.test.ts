@@ -2,8 +2,7 @@
 // compressed bytes, a trickle.
 import { createServer, type Socket } from 'node:net'
 import { gzipSync } from 'node:zlib'
-import { BY, OPERATOR_TOKEN, testGateway } from './gateway.ts'
-import { assert, listen, started, test, until } from './kit.ts'
+import { assert, BY, listen, OPERATOR_TOKEN, started, test, testGateway, until } from './gateway.ts'
 
 let reached = 0
 const canary = started(() =>

@@ -4,8 +4,7 @@ import { connect, type Socket } from 'node:net'
 import { makeKey } from '../src/admission/api-key.ts'
 import { realWorld } from '../src/kernel/world.ts'
 import { count } from './faults/raw-client.ts'
-import { testGateway } from './gateway.ts'
-import { after, assert, before, runs, test, until } from './kit.ts'
+import { after, assert, before, runs, test, testGateway, until } from './gateway.ts'
 
 const SLOW_SOCKETS = runs(40, 2_000)
 /** The headers' limit, the interval at which it is looked at, and room for a slow machine. */

@@ -1,8 +1,7 @@
 // Edits as SDKs send them: a form with pictures and a mask, beside the contract's JSON endpoint.
 import OpenAI, { toFile } from 'openai'
 import { readImageFacts } from '../src/kernel/parsers/image-file.ts'
-import { testGateway } from './gateway.ts'
-import { assert, pluck, test } from './kit.ts'
+import { assert, pluck, test, testGateway } from './gateway.ts'
 import { PICTURE } from './picture.ts'
 
 const MODEL = 'alpha-image-2'

@@ -6,8 +6,7 @@ import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { generateImage } from 'ai'
 import OpenAI from 'openai'
 import { readImageFacts } from '../src/kernel/parsers/image-file.ts'
-import { jsonOf, testGateway } from './gateway.ts'
-import { assert, test } from './kit.ts'
+import { assert, jsonOf, test, testGateway } from './gateway.ts'
 
 let key: string
 let account: string

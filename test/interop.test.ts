@@ -5,8 +5,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import type { VendorTest } from '../src/routing/views.ts'
-import { testGateway } from './gateway.ts'
-import { assert, listen, started, test } from './kit.ts'
+import { assert, listen, started, test, testGateway } from './gateway.ts'
 
 const FOLDER = join(import.meta.dirname, 'fixtures', 'llama.cpp')
 const MODEL = 'tiny-random'

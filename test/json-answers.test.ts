@@ -4,8 +4,7 @@ import type { CatalogInput } from '../src/catalog/document.ts'
 import { CLIENT_FORMATS, type ClientFormatName } from '../src/meter/kind.ts'
 import { MODEL, startVendor, usage, wholeAnswer } from './faults/chat-vendor.ts'
 import { FORMATS, requestTo } from './formats.ts'
-import { startGateway } from './gateway.ts'
-import { assert, started, test } from './kit.ts'
+import { assert, started, startGateway, test } from './gateway.ts'
 
 let text = ''
 const vendor = started(() =>

@@ -1,7 +1,6 @@
 // JSON without a schema, asked of a model whose vendor has no field for it: said in words, never left out.
 import OpenAI from 'openai'
-import { testGateway } from './gateway.ts'
-import { assert, test } from './kit.ts'
+import { assert, test, testGateway } from './gateway.ts'
 import { openAllDoors } from './sdk/families.ts'
 
 let key: string

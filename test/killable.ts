@@ -4,9 +4,8 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { OPERATOR_TOKEN } from './gateway.ts'
+import { after, assert, OPERATOR_TOKEN } from './gateway.ts'
 import type { JobProcessOptions } from './job-process.ts'
-import { after, assert } from './kit.ts'
 
 export interface Killable {
   readonly url: string

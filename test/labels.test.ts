@@ -13,8 +13,7 @@ import type { UsageView } from '../src/ledger/views.ts'
 import type { LabelSums, UsageSums } from '../src/reports/views.ts'
 import { openedAlerts } from './alerts.ts'
 import { faultModel, startVendor, usage, wholeAnswer } from './faults/chat-vendor.ts'
-import { OPERATOR_TOKEN, testGateway } from './gateway.ts'
-import { assert, none, started, test, until } from './kit.ts'
+import { assert, none, OPERATOR_TOKEN, started, test, testGateway, until } from './gateway.ts'
 
 /** What the vendor was sent last, besides the body. */
 let sent: IncomingHttpHeaders = {}

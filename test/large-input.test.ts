@@ -1,6 +1,5 @@
 // What one account sends in bulk is its own trouble: it is bounded, kept apart, and read back in small pages.
-import { testGateway } from './gateway.ts'
-import { assert, atOnce, none, pluck, test } from './kit.ts'
+import { assert, atOnce, none, pluck, test, testGateway } from './gateway.ts'
 
 const on = testGateway({ isShared: true })
 

@@ -1,8 +1,7 @@
 // What every paid call has in common, whatever it buys: it is counted, quoted and told its route alike.
 import type { IncomingHttpHeaders } from 'node:http'
 import { MEDIA } from './formats.ts'
-import { startGateway, textOf } from './gateway.ts'
-import { assert, listen, started, test, until } from './kit.ts'
+import { assert, listen, started, startGateway, test, textOf, until } from './gateway.ts'
 import { memoryLog } from './operator-server.ts'
 
 const RANKS = 'siteanalytics/websites/ranks'

@@ -1,7 +1,6 @@
 // Videos in the shape of the openai SDK, over the same jobs, holds and prices.
 import OpenAI, { toFile } from 'openai'
-import { testGateway } from './gateway.ts'
-import { assert, test, until } from './kit.ts'
+import { assert, test, testGateway, until } from './gateway.ts'
 import { PICTURE } from './picture.ts'
 
 const MODEL = 'videogen-2.0'

@@ -3,8 +3,7 @@ import { spawn } from 'node:child_process'
 import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { freshDatabase } from './database.ts'
-import { SECRET } from './gateway.ts'
-import { assert, temporary, test, until } from './kit.ts'
+import { assert, SECRET, temporary, test, until } from './gateway.ts'
 import { runProgram } from './sdk/cache.ts'
 
 const ROOT = resolve(import.meta.dirname, '..')

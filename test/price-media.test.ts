@@ -3,8 +3,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { json } from 'node:stream/consumers'
 import type { CatalogInput } from '../src/catalog/document.ts'
-import { jsonOf, testGateway, textOf } from './gateway.ts'
-import { assert, listen, started, test } from './kit.ts'
+import { assert, jsonOf, listen, started, test, testGateway, textOf } from './gateway.ts'
 
 const PICTURE = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 const usage = { input_tokens: 9, output_tokens: 90, total_tokens: 99 }

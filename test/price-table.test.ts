@@ -8,8 +8,7 @@ import { CLIENT_FORMATS, type ClientFormatName, PROTOCOLS, type ProtocolName, UN
 import { answered, callersGone, sendBatch } from './batches.ts'
 import { post } from './faults/raw-client.ts'
 import { chatChunk, event, FORMATS, formatOf, requestTo } from './formats.ts'
-import { BY, type Call, OPERATOR_TOKEN, testGateway } from './gateway.ts'
-import { assert, listen, none, started, test, until } from './kit.ts'
+import { assert, BY, type Call, listen, none, OPERATOR_TOKEN, started, test, testGateway, until } from './gateway.ts'
 import { connect } from './mcp/client.ts'
 import {
   cellsOf,

@@ -2,8 +2,7 @@
 // fault of ours.
 import { readPresets } from '../src/catalog/preset.ts'
 import { ALL_ENDPOINTS } from '../src/entries.ts'
-import { OPERATOR_TOKEN, testGateway } from './gateway.ts'
-import { assert, runs, test } from './kit.ts'
+import { assert, OPERATOR_TOKEN, runs, test, testGateway } from './gateway.ts'
 
 const NAMES = ['constructor', '__proto__', 'toString', 'hasOwnProperty', 'valueOf', '__defineGetter__']
 /** Of them, those for one address; those for the next are others. */

@@ -3,8 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { makeDataDirectory } from './chaos/gateway-process.ts'
 import { fixtureOf } from './fixture.ts'
-import { testGateway } from './gateway.ts'
-import { assert, test } from './kit.ts'
+import { assert, test, testGateway } from './gateway.ts'
 import { runProgram } from './sdk/cache.ts'
 
 const ROOT = resolve(import.meta.dirname, '..')

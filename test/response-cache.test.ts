@@ -13,8 +13,7 @@ import {
   wholeAnswer,
   wholeStream,
 } from './faults/chat-vendor.ts'
-import { startGateway } from './gateway.ts'
-import { afterEach, assert, atOnce, beforeEach, pluck, started, test, until } from './kit.ts'
+import { afterEach, assert, atOnce, beforeEach, pluck, started, startGateway, test, until } from './gateway.ts'
 
 const HIT = 300n
 const vendor = started(startVendor)

@@ -3,8 +3,7 @@
 import OpenAI, { toFile } from 'openai'
 import { type EndpointSpec, exampleBody, isDataEndpoint } from '../src/catalog/endpoint.ts'
 import { accessNameOf } from '../src/catalog/endpoint-access.ts'
-import { OFFERED, testGateway, WITH_EXTENSIONS } from './gateway.ts'
-import { assert, pluck, test, until } from './kit.ts'
+import { assert, OFFERED, pluck, test, testGateway, until, WITH_EXTENSIONS } from './gateway.ts'
 import { connect } from './mcp/client.ts'
 import { openSocket } from './socket-client.ts'
 

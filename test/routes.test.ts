@@ -4,8 +4,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { buildConsole } from '../console/build.ts'
 import { each } from './faults/raw-client.ts'
-import { OPERATOR_TOKEN, startGateway } from './gateway.ts'
-import { assert, test } from './kit.ts'
+import { assert, OPERATOR_TOKEN, startGateway, test } from './gateway.ts'
 
 const LIST = join(import.meta.dirname, 'routes.txt')
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']

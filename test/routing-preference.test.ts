@@ -1,8 +1,7 @@
 // Where a call may go, as its body, its headers and its key say: which vendor is chosen, what is rejected, and that no
 // vendor is told.
 import OpenAI from 'openai'
-import { BY, testGateway } from './gateway.ts'
-import { after, assert, test } from './kit.ts'
+import { after, assert, BY, test, testGateway } from './gateway.ts'
 import { type ScriptedVendor, scriptedVendor } from './scripted-vendor.ts'
 
 const NAMES = ['north', 'south', 'west/turbo'] as const

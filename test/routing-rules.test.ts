@@ -1,8 +1,7 @@
 // Rules of the catalog: by key, label, header or model a call goes to certain vendors or another model, and what is too
 // long goes to a model that reads more.
 import { checkDocument } from '../src/catalog/document.ts'
-import { testGateway } from './gateway.ts'
-import { after, assert, test } from './kit.ts'
+import { after, assert, test, testGateway } from './gateway.ts'
 import { scriptedVendor } from './scripted-vendor.ts'
 
 const north = await scriptedVendor('north')

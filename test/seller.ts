@@ -5,8 +5,7 @@ import { createHmac, randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import type { World } from '../src/kernel/world.ts'
 import { freshDatabase } from './database.ts'
-import { startGateway, type TestGateway } from './gateway.ts'
-import { assert, before, none, started } from './kit.ts'
+import { assert, before, none, started, startGateway, type TestGateway } from './gateway.ts'
 import { STRIPE_KEY, STRIPE_SECRET, startStripe } from './stripe-server.ts'
 
 const WEBHOOK_KEY = Buffer.alloc(32, 7)

@@ -3,8 +3,7 @@
 
 import { startSandbox } from '../sandbox/server.ts'
 import { realWorld } from '../src/kernel/world.ts'
-import { textOf } from './gateway.ts'
-import { assert, pluck, started, test } from './kit.ts'
+import { assert, pluck, started, test, textOf } from './gateway.ts'
 
 const sandbox = started(() => startSandbox({ world: realWorld }))
 

@@ -16,8 +16,7 @@ import {
   wholeStream,
 } from './faults/chat-vendor.ts'
 import { FORMATS, requestTo } from './formats.ts'
-import { type Call, startGateway } from './gateway.ts'
-import { assert, beforeEach, started, test, until } from './kit.ts'
+import { assert, beforeEach, type Call, started, startGateway, test, until } from './gateway.ts'
 
 const FULL = 50n
 const HIT = 300n

@@ -6,8 +6,7 @@ import { Fault } from '../src/kernel/fault.ts'
 import { startProblem } from '../src/process/serve.ts'
 import { makeDataDirectory } from './chaos/gateway-process.ts'
 import { freshDatabase } from './database.ts'
-import { SECRET } from './gateway.ts'
-import { assert, test, until } from './kit.ts'
+import { assert, SECRET, test, until } from './gateway.ts'
 
 const MAIN = join(import.meta.dirname, '..', 'src', 'main.ts')
 

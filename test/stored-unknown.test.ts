@@ -5,8 +5,7 @@ import { readDefaultCatalog } from '../src/compose.ts'
 import { silentLog } from '../src/kernel/log.ts'
 import { openedAlerts } from './alerts.ts'
 import { freshDatabase } from './database.ts'
-import { startGateway } from './gateway.ts'
-import { assert, test, words } from './kit.ts'
+import { assert, startGateway, test, words } from './gateway.ts'
 
 const NOVEL = 'of-a-newer-version'
 /** A document that is spoilt on purpose. */

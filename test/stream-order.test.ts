@@ -13,8 +13,7 @@ import { guardrails as extension } from '../src/extensions/guardrails/extension.
 import type { ClientFormatName } from '../src/meter/kind.ts'
 import { SseDecoder } from '../src/upstream/sse.ts'
 import { addScripted, FORMATS, formatOf, PAIRS, requestTo } from './formats.ts'
-import { testGateway } from './gateway.ts'
-import { assert, listen, started, test } from './kit.ts'
+import { assert, listen, started, test, testGateway } from './gateway.ts'
 import { Chance } from './simulate/virtual-world.ts'
 import { SPEECH } from './sound.ts'
 

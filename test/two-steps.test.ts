@@ -18,8 +18,7 @@ import {
   scopesMay,
 } from '../src/identity/roles.ts'
 import type { Resource } from '../src/operator/resource.ts'
-import { startGateway } from './gateway.ts'
-import { assert, before, started, test } from './kit.ts'
+import { assert, before, started, startGateway, test } from './gateway.ts'
 import { CLIENT_ID, CLIENT_SECRET, startScriptedProvider } from './login-provider.ts'
 import { type Ask, asBrowser, joined } from './operator-server.ts'
 import { bodiesOf, type Hostile, pathsOf, stringsIn } from './two-steps.ts'

@@ -2,8 +2,7 @@
 import { GoogleGenAI } from '@google/genai'
 import type { EndpointSpec } from '../src/catalog/endpoint.ts'
 import { ENDPOINTS } from '../src/catalog/index.ts'
-import { OFFERED, OPERATOR_TOKEN, startGateway, testGateway, WITH_EXTENSIONS } from './gateway.ts'
-import { assert, test } from './kit.ts'
+import { assert, OFFERED, OPERATOR_TOKEN, startGateway, test, testGateway, WITH_EXTENSIONS } from './gateway.ts'
 
 const g = testGateway({ isShared: true })
 const messages = [{ role: 'user', content: 'Hello' }]

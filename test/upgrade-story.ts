@@ -5,8 +5,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { type GatewayProcess, makeDataDirectory, startProcess } from './chaos/gateway-process.ts'
 import { freshDatabase } from './database.ts'
-import { SECRET } from './gateway.ts'
-import { assert, until } from './kit.ts'
+import { assert, SECRET, until } from './gateway.ts'
 
 const ROOT = resolve(import.meta.dirname, '..')
 const NEXT = {

@@ -1,9 +1,8 @@
 // Videos and jobs through the public API, with the simulated vendor behind it.
 import { createHmac } from 'node:crypto'
 import { realWorld } from '../src/kernel/world.ts'
-import { OPERATOR_TOKEN, startGateway } from './gateway.ts'
+import { assert, atOnce, OPERATOR_TOKEN, pluck, started, startGateway, test, until, words } from './gateway.ts'
 import { startReceiver } from './job-engine.ts'
-import { assert, atOnce, pluck, started, test, until, words } from './kit.ts'
 
 /** The vendor's clock goes forward by this. */
 let skippedMs = 0

@@ -6,9 +6,8 @@ import { createInvoices } from '../src/extensions/sales/invoices/invoices.ts'
 import { jobView } from '../src/jobs/views.ts'
 import { realWorld } from '../src/kernel/world.ts'
 import { ADMIN_PREFIX } from '../src/operator/admin.ts'
-import { BY, OPERATOR_TOKEN, startGateway } from './gateway.ts'
+import { assert, BY, OPERATOR_TOKEN, pluck, started, startGateway, test, until } from './gateway.ts'
 import { ISSUER } from './invoice-shapes.ts'
-import { assert, pluck, started, test, until } from './kit.ts'
 import { listResources } from './pages/operator-api.ts'
 
 const home = started(() => startGateway({ env: { TOLLGATE_OUTBOUND_ALLOW: '127.0.0.1:1' } }))

@@ -2,8 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { realWorld } from '../src/kernel/world.ts'
-import { testGateway } from './gateway.ts'
-import { assert, beforeEach, listen, started, test, until } from './kit.ts'
+import { assert, beforeEach, listen, started, test, testGateway, until } from './gateway.ts'
 
 /** For how long somebody waits for room among large bodies, and for another's answer. */
 const PATIENCE_MS = 10_000

@@ -4,8 +4,7 @@ import type { LivePage, VendorView } from '../src/operator/views.ts'
 import type { HomeFigures, UsageSums } from '../src/reports/views.ts'
 import type { VendorHistory } from '../src/routing/views.ts'
 import { freshDatabase } from './database.ts'
-import { startGateway, type TestGateway } from './gateway.ts'
-import { above, assert, started, test, until } from './kit.ts'
+import { above, assert, started, startGateway, type TestGateway, test, until } from './gateway.ts'
 
 type Sold = { models: Record<string, { routes: { cost?: unknown }[]; pricing: { tiers: Record<string, string>[] } }> }
 

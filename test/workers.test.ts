@@ -10,8 +10,7 @@ import { checkBooks, noHolds } from './chaos/books.ts'
 import { type GatewayProcess, keyOf, makeDataDirectory, openStore, startProcess } from './chaos/gateway-process.ts'
 import { countBy, startTraffic } from './chaos/traffic.ts'
 import { freshDatabase } from './database.ts'
-import { SECRET } from './gateway.ts'
-import { above, after, assert, atLeast, before, none, test, until } from './kit.ts'
+import { above, after, assert, atLeast, before, none, SECRET, test, until } from './gateway.ts'
 
 const WORKERS = 2
 /** Longer than a leaving process waits before it closes idle connections. */

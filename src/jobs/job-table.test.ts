@@ -1,8 +1,7 @@
 // What the database itself guarantees about jobs, however many workers there are and whatever they believe.
 
-import { BY } from '../../test/gateway.ts'
+import { assert, atOnce, BY, started, test } from '../../test/gateway.ts'
 import { startTestEngine } from '../../test/job-engine.ts'
-import { assert, atOnce, started, test } from '../../test/kit.ts'
 import { release } from '../../test/settlement.ts'
 import { JOB_STATUSES } from '../catalog/generation-answers.ts'
 import type { ClaimedJob } from './job.ts'

@@ -1,8 +1,7 @@
 // What the audit says of each change: who, from where, and what it was before, in one sentence.
 
 import type * as z from 'zod'
-import { BY } from '../../test/gateway.ts'
-import { assert, before, none, started, test } from '../../test/kit.ts'
+import { assert, BY, before, none, started, test } from '../../test/gateway.ts'
 import { asOperator, startOperatorServer } from '../../test/operator-server.ts'
 import type { NewKey } from '../admission/views.ts'
 import type { CurrentView } from '../catalog/views.ts'

@@ -1,8 +1,7 @@
 // Whom the console shows and lets do what, and what it refuses.
 
 import { fixtureText } from '../../test/fixture.ts'
-import { BY } from '../../test/gateway.ts'
-import { assert, before, started, test, words } from '../../test/kit.ts'
+import { assert, BY, before, started, test, words } from '../../test/gateway.ts'
 import {
   type Ask,
   asBrowser,

@@ -1,7 +1,6 @@
 // How people come into an account and among the operators, and how they leave.
 
-import { BY } from '../../test/gateway.ts'
-import { assert, before, pluck, started, test } from '../../test/kit.ts'
+import { assert, BY, before, pluck, started, test } from '../../test/gateway.ts'
 import {
   type Ask,
   asBrowser,

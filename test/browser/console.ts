@@ -1,8 +1,7 @@
 // A gateway with its console, and a browser that writes down whatever must not happen.
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
 import { buildConsole } from '../../console/build.ts'
-import { startGateway, type TestGateway } from '../gateway.ts'
-import { none, started } from '../kit.ts'
+import { none, started, startGateway, type TestGateway } from '../gateway.ts'
 import { type Accessibility, readAxe } from './axe.ts'
 import { launchChromium } from './chromium.ts'
 

@@ -1,8 +1,7 @@
 // Coming in without a password, in a real browser: by a provider as a person who did not exist before, and by a passkey
 // of the browser's own (virtual) authenticator.
 import type { Page } from 'playwright-core'
-import { BY } from '../gateway.ts'
-import { assert, before, started, test } from '../kit.ts'
+import { assert, BY, before, started, test } from '../gateway.ts'
 import { CLIENT_ID, CLIENT_SECRET, startProvider } from '../login-provider.ts'
 import { addPasskeyDevice, PASSWORD, startConsole, type Visitor } from './console.ts'
 import { EXACT, enter, FIRST, inDialog, press, see, select, steps } from './steps.ts'

@@ -1,6 +1,5 @@
 // Who sees what: members and other accounts, sessions that ended, and text that would like to be a script.
-import { BY } from '../gateway.ts'
-import { assert, before, pluck, started, test } from '../kit.ts'
+import { assert, BY, before, pluck, started, test } from '../gateway.ts'
 import { startNameServer } from '../name-server.ts'
 import { PASSWORD, pageOf, startConsole, type Visitor } from './console.ts'
 import { EXACT, enter, inDialog, press, see, sight, steps } from './steps.ts'

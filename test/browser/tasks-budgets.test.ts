@@ -1,8 +1,7 @@
 // What an account's manager comes for: teams with projects and keys, a budget that holds, what is left of it, and who
 // spent what.
 
-import { textOf } from '../gateway.ts'
-import { assert, before, started, test } from '../kit.ts'
+import { assert, before, started, test, textOf } from '../gateway.ts'
 import { pageOf, startConsole } from './console.ts'
 import { EXACT, enter, FIRST, inDialog, pick, press, steps } from './steps.ts'
 

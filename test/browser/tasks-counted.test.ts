@@ -2,8 +2,7 @@
 // and one form. A form is what is filled in and pressed on one page or in one dialog, up to the button that sends it.
 import type { Locator, Page } from 'playwright-core'
 import { fixtureText } from '../fixture.ts'
-import { BY } from '../gateway.ts'
-import { assert, before, started, test, until } from '../kit.ts'
+import { assert, BY, before, started, test, until } from '../gateway.ts'
 import { text as said, startForeignServer } from '../mcp/foreign-server.ts'
 import { addPasskeyDevice, PASSWORD, startConsole, type Visitor } from './console.ts'
 

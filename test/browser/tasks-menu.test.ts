@@ -1,8 +1,7 @@
 // Getting about in the console: two places, their menus, the finder, and a page that comes back by itself.
 import { startProxy } from '../chaos/proxy.ts'
 import { freshDatabase } from '../database.ts'
-import { BY } from '../gateway.ts'
-import { assert, before, none, pluck, started, test } from '../kit.ts'
+import { assert, BY, before, none, pluck, started, test } from '../gateway.ts'
 import { pageOf, startConsole, type Visitor } from './console.ts'
 import { enter, inDialog, press, see, steps } from './steps.ts'
 

@@ -1,7 +1,6 @@
 // What an operator does to sell an API: a pasted document becomes an endpoint that is paid for, documented and a tool.
 import { fixtureText } from '../fixture.ts'
-import { BY } from '../gateway.ts'
-import { after, assert, before, listen, started, test } from '../kit.ts'
+import { after, assert, BY, before, listen, started, test } from '../gateway.ts'
 import { connect } from '../mcp/client.ts'
 import { startForeignServer, text } from '../mcp/foreign-server.ts'
 import { pageOf, startConsole } from './console.ts'

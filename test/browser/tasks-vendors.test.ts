@@ -3,8 +3,7 @@
 import { text } from 'node:stream/consumers'
 import type { CatalogInput } from '../../src/catalog/document.ts'
 import { openedAlerts } from '../alerts.ts'
-import { BY } from '../gateway.ts'
-import { assert, before, listen, started, test, until } from '../kit.ts'
+import { assert, BY, before, listen, started, test, until } from '../gateway.ts'
 import { applyChange, pageOf, startConsole } from './console.ts'
 import { EXACT, enter, FIRST, goTo, hit, press, see, select, sight, steps, tick, touch } from './steps.ts'
 

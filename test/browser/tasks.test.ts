@@ -3,8 +3,7 @@
 import type { Page } from 'playwright-core'
 import { idAtTime } from '../../src/kernel/world.ts'
 import { openedAlerts } from '../alerts.ts'
-import { BY, OPERATOR_TOKEN } from '../gateway.ts'
-import { assert, before, started, test, until } from '../kit.ts'
+import { assert, BY, before, OPERATOR_TOKEN, started, test, until } from '../gateway.ts'
 import { addFilter, pageOf, startConsole } from './console.ts'
 import {
   EXACT,

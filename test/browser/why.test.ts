@@ -1,6 +1,5 @@
 // Why a call failed, as an operator finds it.
-import { BY } from '../gateway.ts'
-import { assert, started, test } from '../kit.ts'
+import { assert, BY, started, test } from '../gateway.ts'
 import { startConsole } from './console.ts'
 
 const home = started(() =>

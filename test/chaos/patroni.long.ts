@@ -1,8 +1,7 @@
 // The recipe for high availability, run: Patroni loses its leader under load.
 import { join } from 'node:path'
 import { openDatabase } from '../../src/database/database.ts'
-import { SECRET } from '../gateway.ts'
-import { above, assert, FULL, runs, type TestContext, test, until } from '../kit.ts'
+import { above, assert, FULL, runs, SECRET, type TestContext, test, until } from '../gateway.ts'
 import { checkBooks, noHolds } from './books.ts'
 import { type GatewayProcess, keyOf, makeDataDirectory, startProcess } from './gateway-process.ts'
 import { findPrograms, type Programs, startCluster } from './patroni.ts'

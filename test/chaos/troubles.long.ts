@@ -2,8 +2,7 @@
 // seconds.
 import { type Database, openDatabase } from '../../src/database/database.ts'
 import { type FreshDatabase, freshDatabase } from '../database.ts'
-import { startGateway, type TestGateway } from '../gateway.ts'
-import { after, assert, before, runs, test, until } from '../kit.ts'
+import { after, assert, before, runs, startGateway, type TestGateway, test, until } from '../gateway.ts'
 import { checkBooks, noHolds } from './books.ts'
 import { type ChaosProxy, startProxy } from './proxy.ts'
 import { DIRECT } from './scene.ts'

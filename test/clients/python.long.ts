@@ -1,9 +1,8 @@
 // The client for Python: its whole surface against the real gateway, its types, and the examples of its guide.
 import { cp, mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
-import { startGateway } from '../gateway.ts'
+import { assert, before, started, startGateway, type TestContext, temporary, test } from '../gateway.ts'
 import { ISSUER } from '../invoice-shapes.ts'
-import { assert, before, started, type TestContext, temporary, test } from '../kit.ts'
 import { pythonWith, runProgram } from '../sdk/cache.ts'
 import { consoleSnippets, RUN } from './console-snippets.ts'
 import { examplesIn, WEBHOOK_SECRET, webhookRequest } from './examples.ts'

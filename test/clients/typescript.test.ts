@@ -19,9 +19,8 @@ import {
   WebhookError,
 } from '../../clients/typescript/src/index.ts'
 import { camel } from '../../src/extensions/docs/reference.ts'
-import { testGateway } from '../gateway.ts'
+import { above, after, assert, before, type Listening, listen, pluck, test, testGateway, until } from '../gateway.ts'
 import { ISSUER } from '../invoice-shapes.ts'
-import { above, after, assert, before, type Listening, listen, pluck, test, until } from '../kit.ts'
 import { PICTURE } from '../picture.ts'
 import { METHODS } from './surface.ts'
 

@@ -1,7 +1,6 @@
 // F36, F37, F46: trying again, asking again, and vendors that send us elsewhere.
 
-import { textOf } from '../gateway.ts'
-import { above, afterEach, assert, beforeEach, listen, runs, started, test, until } from '../kit.ts'
+import { above, afterEach, assert, beforeEach, listen, runs, started, test, textOf, until } from '../gateway.ts'
 import {
   CHAT_PATH,
   type ChatVendor,

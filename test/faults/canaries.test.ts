@@ -2,9 +2,8 @@
 // every door. Nothing of it may reach a caller, a log line, a trace, a row or a webhook.
 import type { CatalogInput } from '../../src/catalog/document.ts'
 import type { Log } from '../../src/kernel/log.ts'
-import { startGateway, type TestGateway } from '../gateway.ts'
+import { above, after, assert, before, started, startGateway, type TestGateway, test, until } from '../gateway.ts'
 import { startReceiver } from '../job-engine.ts'
-import { above, after, assert, before, started, test, until } from '../kit.ts'
 import { HEADER, HOUSE, KEYS, PROMPT, secretIn, spellings } from './canary.ts'
 import { chunk, event, STREAM_HEADERS, startVendor, type VendorCall } from './chat-vendor.ts'
 

@@ -2,8 +2,7 @@
 // after its caller has left.
 import { CLIENT_FORMATS, type ClientFormatName } from '../../src/meter/kind.ts'
 import { chatChunk, event, FORMATS, parted, requestTo } from '../formats.ts'
-import { startGateway } from '../gateway.ts'
-import { above, assert, started, test, until } from '../kit.ts'
+import { above, assert, started, startGateway, test, until } from '../gateway.ts'
 import { STREAM_HEADERS, startVendor } from './chat-vendor.ts'
 import { post } from './raw-client.ts'
 

@@ -3,8 +3,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { silentLog } from '../../src/kernel/log.ts'
-import type { TestGateway } from '../gateway.ts'
-import { above, afterEach, assert, FULL, not, runs, started, test, until } from '../kit.ts'
+import { above, afterEach, assert, FULL, not, runs, started, type TestGateway, test, until } from '../gateway.ts'
 import {
   chatBody,
   chunk,

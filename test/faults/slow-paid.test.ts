@@ -6,8 +6,7 @@ import type { CatalogInput } from '../../src/catalog/document.ts'
 import { realWorld, type World } from '../../src/kernel/world.ts'
 import { CLIENT_FORMATS } from '../../src/meter/kind.ts'
 import { FORMATS } from '../formats.ts'
-import { type Call, startGateway, type TestGateway } from '../gateway.ts'
-import { assert, pause, runs, started, test, until } from '../kit.ts'
+import { assert, type Call, pause, runs, started, startGateway, type TestGateway, test, until } from '../gateway.ts'
 import {
   type ChatVendor,
   chunk,

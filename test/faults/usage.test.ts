@@ -3,9 +3,7 @@
 
 import fc from 'fast-check'
 import { type Log, silentLog } from '../../src/kernel/log.ts'
-import type { Call } from '../gateway.ts'
-import { textOf } from '../gateway.ts'
-import { afterEach, assert, runs, started, test } from '../kit.ts'
+import { afterEach, assert, type Call, runs, started, test, textOf } from '../gateway.ts'
 import {
   CHAT_PATH,
   chatBody,

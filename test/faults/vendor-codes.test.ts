@@ -1,8 +1,7 @@
 // What a vendor's error is called, at every door: SDKs choose their classes by the status, frameworks by the code.
 import type { CatalogInput } from '../../src/catalog/document.ts'
 import type { Log } from '../../src/kernel/log.ts'
-import { testGateway } from '../gateway.ts'
-import { assert, before, started, test } from '../kit.ts'
+import { assert, before, started, test, testGateway } from '../gateway.ts'
 import { chunk, event, STREAM_HEADERS, startVendor, usage, wholeAnswer } from './chat-vendor.ts'
 
 let key: string

@@ -2,8 +2,7 @@
 import { mkdir } from 'node:fs/promises'
 import { arch, platform } from 'node:os'
 import { join } from 'node:path'
-import { testGateway } from '../gateway.ts'
-import { assert, test } from '../kit.ts'
+import { assert, test, testGateway } from '../gateway.ts'
 import { installed, type Ran, runProgram } from '../sdk/cache.ts'
 
 const CODEX = '@openai/codex@0.166.0'

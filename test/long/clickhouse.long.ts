@@ -17,8 +17,7 @@ import { readLabelSums, readLatency, readSums, type SumsFilter } from '../../src
 import type { LabelSums, UsageLatency, UsageSums } from '../../src/reports/views.ts'
 import { createUpstream } from '../../src/upstream/exchange.ts'
 import { clickHouseServer } from '../clickhouse-server.ts'
-import { startGateway } from '../gateway.ts'
-import { after, assert, before, test, until } from '../kit.ts'
+import { after, assert, before, startGateway, test, until } from '../gateway.ts'
 import { account, database, fresh, rows } from '../ledger-part.ts'
 
 const DAY_MS = 86_400_000

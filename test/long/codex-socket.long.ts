@@ -3,8 +3,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { agentSetups, modelsFor, offeredModels } from '../../src/extensions/agents/setup/programs.ts'
-import { testGateway } from '../gateway.ts'
-import { assert, none, test } from '../kit.ts'
+import { assert, none, test, testGateway } from '../gateway.ts'
 import { installed, runProgram } from '../sdk/cache.ts'
 
 const RUN_MS_MAX = 60_000

@@ -1,8 +1,7 @@
 // Cohere's own SDKs, LangChain and the AI SDK, unchanged, rerank through the gateway.
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { testGateway } from '../gateway.ts'
-import { assert, test } from '../kit.ts'
+import { assert, test, testGateway } from '../gateway.ts'
 import { npmPackages, pythonWith, type Ran, runProgram } from '../sdk/cache.ts'
 
 let key: string

@@ -4,8 +4,7 @@ import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { Page } from '../../src/kernel/view.ts'
-import { OPERATOR_TOKEN, testGateway } from '../gateway.ts'
-import { assert, pluck, type TestContext, test } from '../kit.ts'
+import { assert, OPERATOR_TOKEN, pluck, type TestContext, test, testGateway } from '../gateway.ts'
 import { goTool, pythonWith, runProgram } from '../sdk/cache.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')

@@ -9,8 +9,7 @@ import { realWorld } from '../../src/kernel/world.ts'
 import { createLedger } from '../../src/ledger/ledger.ts'
 import { noHolds } from '../chaos/books.ts'
 import { openScene, type Scene } from '../chaos/scene.ts'
-import { BY } from '../gateway.ts'
-import { assert, atOnce, test } from '../kit.ts'
+import { assert, atOnce, BY, test } from '../gateway.ts'
 
 const USERS = 10_000
 const CALLS = 8

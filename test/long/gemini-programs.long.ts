@@ -3,8 +3,7 @@
 
 import { mkdir, mkdtemp, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { testGateway } from '../gateway.ts'
-import { assert, test } from '../kit.ts'
+import { assert, test, testGateway } from '../gateway.ts'
 import { installed, npmPackages, pythonWith, runProgram } from '../sdk/cache.ts'
 import { everyKind } from '../sdk/families.ts'
 import { passing } from './passing.ts'

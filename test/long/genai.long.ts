@@ -2,8 +2,7 @@
 import { copyFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { CatalogInput } from '../../src/catalog/document.ts'
-import { testGateway } from '../gateway.ts'
-import { assert, test } from '../kit.ts'
+import { assert, test, testGateway } from '../gateway.ts'
 import { goProgram, pythonWith, runProgram } from '../sdk/cache.ts'
 import { openAllDoors } from '../sdk/families.ts'
 

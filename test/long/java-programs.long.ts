@@ -1,8 +1,7 @@
 // OpenAI's and Anthropic's SDKs for Java with their defaults.
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { testGateway } from '../gateway.ts'
-import { assert, type TestContext, test } from '../kit.ts'
+import { assert, type TestContext, test, testGateway } from '../gateway.ts'
 import { mavenJars, runProgram } from '../sdk/cache.ts'
 import { openAllDoors } from '../sdk/families.ts'
 

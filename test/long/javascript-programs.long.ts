@@ -1,8 +1,7 @@
 // Programs for JavaScript with their defaults: two majors of the AI SDK, and OpenAI's Agents SDK, Realtime included.
 import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { testGateway } from '../gateway.ts'
-import { assert, type TestContext, test } from '../kit.ts'
+import { assert, type TestContext, test, testGateway } from '../gateway.ts'
 import { npmPackages, runProgram } from '../sdk/cache.ts'
 
 let key: string

@@ -1,8 +1,7 @@
 // Mistral's own SDK, unchanged, reads documents through the gateway.
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { testGateway } from '../gateway.ts'
-import { assert, test } from '../kit.ts'
+import { assert, test, testGateway } from '../gateway.ts'
 import { npmPackages, runProgram } from '../sdk/cache.ts'
 
 let key: string

@@ -4,8 +4,7 @@ import { performance } from 'node:perf_hooks'
 import { DAY_MS, dayOfMs, formatDay, monthStart } from '../../src/kernel/calendar.ts'
 import { idAtTime, realWorld } from '../../src/kernel/world.ts'
 import { formatMonth, summedUntilMs, sumUsage } from '../../src/ledger/usage-sums.ts'
-import { startGateway, type TestGateway, testGateway } from '../gateway.ts'
-import { after, assert, atOnce, before, test, until } from '../kit.ts'
+import { after, assert, atOnce, before, startGateway, type TestGateway, test, testGateway, until } from '../gateway.ts'
 
 const FEW = 100_000
 /** TOLLGATE_TEST_PAGES_CALLS=10000000 asks for more. */

@@ -2,8 +2,7 @@
 // sold, called at a scripted vendor, paid.
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { testGateway } from '../gateway.ts'
-import { after, assert, listen, test } from '../kit.ts'
+import { after, assert, listen, test, testGateway } from '../gateway.ts'
 import { installed } from '../sdk/cache.ts'
 
 const g = testGateway()

@@ -8,8 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { purses as extension } from '../../src/extensions/purses/extension.ts'
 import { verifyPurses } from '../../src/extensions/purses/verify.ts'
 import { freshDatabase } from '../database.ts'
-import { startGateway } from '../gateway.ts'
-import { assert, test } from '../kit.ts'
+import { assert, startGateway, test } from '../gateway.ts'
 
 const SECONDS = Number(process.env.SECONDS ?? 150)
 const PROCESSES = 4

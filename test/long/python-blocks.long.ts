@@ -1,8 +1,7 @@
 // The Python of README, guides and reference runs, with the SDKs that it imports.
 import { join } from 'node:path'
 import { pages, programsOf, ROOT } from '../code-blocks.ts'
-import { testGateway } from '../gateway.ts'
-import { assert, type TestContext, test } from '../kit.ts'
+import { assert, type TestContext, test, testGateway } from '../gateway.ts'
 import { pythonWith, runProgram } from '../sdk/cache.ts'
 
 let key: string

@@ -1,8 +1,7 @@
 // SCIM as a tester sees it that we did not write: every check of scim2-tester, for an account and for the gateway.
 import { join } from 'node:path'
 import type { NewToken } from '../../src/identity/views.ts'
-import { testGateway } from '../gateway.ts'
-import { assert, test } from '../kit.ts'
+import { assert, test, testGateway } from '../gateway.ts'
 import { pythonWith, runProgram } from '../sdk/cache.ts'
 
 const SCRIPTS = join(import.meta.dirname, 'python')

@@ -1,7 +1,6 @@
 // The protocol's own inspector, its command line: what people try a server with first. That is a process for each call,
 // two seconds of a processor, so that it calls a sample: what differs from tool to tool, the schemas, it reads all of.
-import { testGateway } from '../gateway.ts'
-import { assert, before, test } from '../kit.ts'
+import { assert, before, test, testGateway } from '../gateway.ts'
 import { installed, runProgram } from '../sdk/cache.ts'
 
 const INSPECTOR = '@modelcontextprotocol/inspector@2.12.0'

@@ -4,8 +4,7 @@ import { createOpenAI } from '@ai-sdk/openai'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { APICallError, generateText, type LanguageModel, Output, stepCountIs, streamText, tool } from 'ai'
 import * as z from 'zod'
-import { testGateway } from '../gateway.ts'
-import { assert, test } from '../kit.ts'
+import { assert, test, testGateway } from '../gateway.ts'
 import { everyKind, FAMILIES, WEATHER, WEATHER_QUESTION } from './families.ts'
 
 let key: string

@@ -1,8 +1,7 @@
 // The official @anthropic-ai/sdk, newest and 0.60, unchanged, at the Messages door.
 import Newest from '@anthropic-ai/sdk'
 import Older from 'anthropic-sdk-060'
-import { testGateway, textOf } from '../gateway.ts'
-import { assert, describe, test } from '../kit.ts'
+import { assert, describe, test, testGateway, textOf } from '../gateway.ts'
 import { everyKind, FAMILIES, OUTCOME, WEATHER, WEATHER_QUESTION } from './families.ts'
 
 let key: string

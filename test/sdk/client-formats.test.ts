@@ -3,8 +3,7 @@
 import Anthropic from '@anthropic-ai/sdk'
 import { GoogleGenAI } from '@google/genai'
 import OpenAI from 'openai'
-import { OPERATOR_TOKEN, testGateway } from '../gateway.ts'
-import { assert, test } from '../kit.ts'
+import { assert, OPERATOR_TOKEN, test, testGateway } from '../gateway.ts'
 import { runProgram } from './cache.ts'
 
 let key: string

@@ -3,8 +3,7 @@
 import { ApiError, FunctionCallingConfigMode, GoogleGenAI, Type } from '@google/genai'
 import type { CatalogInput } from '../../src/catalog/document.ts'
 import { silentLog } from '../../src/kernel/log.ts'
-import { testGateway } from '../gateway.ts'
-import { assert, describe, pluck, test } from '../kit.ts'
+import { assert, describe, pluck, test, testGateway } from '../gateway.ts'
 import { FAMILIES, GEMINI_MODEL, openAllDoors } from './families.ts'
 
 const OWN = 'delta-native'

@@ -1,7 +1,6 @@
 // The official openai package, unchanged, at the chat and Responses doors.
 import OpenAI from 'openai'
-import { testGateway } from '../gateway.ts'
-import { assert, describe, test } from '../kit.ts'
+import { assert, describe, test, testGateway } from '../gateway.ts'
 import { everyKind, FAMILIES, OUTCOME, WEATHER, WEATHER_QUESTION } from './families.ts'
 
 let key: string

@@ -2,8 +2,7 @@
 // compiles and works in front of the real gateway.
 import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { testGateway } from '../gateway.ts'
-import { assert, type TestContext, test, words } from '../kit.ts'
+import { assert, type TestContext, test, testGateway, words } from '../gateway.ts'
 import { npmPackages, pythonWith, runProgram } from './cache.ts'
 import { openGoogleDoor } from './families.ts'
 

@@ -1,8 +1,7 @@
 // The official SDKs for Python, three majors of each, and frameworks above them, unchanged, in front of the real
 // gateway.
 import { join } from 'node:path'
-import { testGateway } from '../gateway.ts'
-import { assert, test } from '../kit.ts'
+import { assert, test, testGateway } from '../gateway.ts'
 import { pythonWith, runProgram } from './cache.ts'
 import { openAllDoors } from './families.ts'
 

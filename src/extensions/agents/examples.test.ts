@@ -1,6 +1,5 @@
 // The official client calls every tool by the example that its description shows.
-import { testGateway } from '../../../test/gateway.ts'
-import { assert, before, test } from '../../../test/kit.ts'
+import { assert, before, test, testGateway } from '../../../test/gateway.ts'
 import { connect, ERAS } from '../../../test/mcp/client.ts'
 
 let key: string

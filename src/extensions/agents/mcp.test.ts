@@ -1,8 +1,7 @@
 // The tools as agents meet them: which are listed and how large the listing is, what answers and errors say, and what
 // becomes of bytes that no client would send.
 import { request } from 'node:http'
-import { testGateway } from '../../../test/gateway.ts'
-import { assert, not, pluck, test, until } from '../../../test/kit.ts'
+import { assert, not, pluck, test, testGateway, until } from '../../../test/gateway.ts'
 import { connect, ERAS } from '../../../test/mcp/client.ts'
 
 const g = testGateway()

@@ -2,8 +2,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { Client, StreamableHTTPClientTransport, UnauthorizedError } from '@modelcontextprotocol/client'
 import { startConsole, type TestConsole, type Visitor } from '../../../test/browser/console.ts'
-import { BY, OPERATOR_TOKEN, startGateway, textOf } from '../../../test/gateway.ts'
-import { after, assert, atOnce, before, test } from '../../../test/kit.ts'
+import { after, assert, atOnce, BY, before, OPERATOR_TOKEN, startGateway, test, textOf } from '../../../test/gateway.ts'
 import { Program, serveDocument } from '../../../test/mcp/oauth-program.ts'
 import { silentLog } from '../../kernel/log.ts'
 

@@ -1,6 +1,5 @@
 // An agent's run: its calls, tools and sub-agents with what they cost, and a budget that ends it.
-import { testGateway } from '../../../test/gateway.ts'
-import { assert, pluck, test } from '../../../test/kit.ts'
+import { assert, pluck, test, testGateway } from '../../../test/gateway.ts'
 import { formatCredits, parseCredits } from '../../kernel/credits.ts'
 import type { RunView } from './views.ts'
 

@@ -3,8 +3,7 @@
 import type { Client } from '@modelcontextprotocol/client'
 import { makeDataDirectory, startProcess } from '../../../test/chaos/gateway-process.ts'
 import { freshDatabase } from '../../../test/database.ts'
-import { SECRET, startGateway } from '../../../test/gateway.ts'
-import { assert, atOnce, pause, runs, test } from '../../../test/kit.ts'
+import { assert, atOnce, pause, runs, SECRET, startGateway, test } from '../../../test/gateway.ts'
 import { connect, ERAS } from '../../../test/mcp/client.ts'
 
 const SESSIONS = runs(50, 200)

@@ -2,8 +2,7 @@
 // at one address.
 import { freshDatabase } from '../../../test/database.ts'
 import { deviceProgram } from '../../../test/device-program.ts'
-import { startGateway } from '../../../test/gateway.ts'
-import { assert, pluck, started, test, until } from '../../../test/kit.ts'
+import { assert, pluck, started, startGateway, test, until } from '../../../test/gateway.ts'
 import { asBrowser } from '../../../test/operator-server.ts'
 import type { TeamView } from '../../admission/views.ts'
 import type { LinkView, WhoView } from '../../identity/views.ts'

@@ -2,8 +2,7 @@
 // hostile ones.
 import { hash } from 'node:crypto'
 import { startConsole, type TestConsole, type Visitor } from '../../../test/browser/console.ts'
-import { BY } from '../../../test/gateway.ts'
-import { after, assert, before, listen, started, test, until } from '../../../test/kit.ts'
+import { after, assert, BY, before, listen, started, test, until } from '../../../test/gateway.ts'
 import { connect } from '../../../test/mcp/client.ts'
 import { type ForeignServer, startForeignServer, text } from '../../../test/mcp/foreign-server.ts'
 import { startToolAuthority, type ToolAuthority } from '../../../test/mcp/tool-authority.ts'

@@ -1,6 +1,5 @@
 // Spending by agents: what a call may cost, who is asked, what a limit says, and calls that are repeated.
-import { BY, OPERATOR_TOKEN, testGateway } from '../../../test/gateway.ts'
-import { assert, atLeast, test, until } from '../../../test/kit.ts'
+import { assert, atLeast, BY, OPERATOR_TOKEN, test, testGateway, until } from '../../../test/gateway.ts'
 import { connect } from '../../../test/mcp/client.ts'
 
 const g = testGateway()

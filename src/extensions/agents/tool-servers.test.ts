@@ -1,8 +1,7 @@
 // Tools of foreign MCP servers behind the same key and balance: registered, agreed to, priced, listed, called, paid,
 // and held back when they change.
 import type { ServerResponse } from 'node:http'
-import { BY, testGateway } from '../../../test/gateway.ts'
-import { after, assert, pluck, test, until } from '../../../test/kit.ts'
+import { after, assert, BY, pluck, test, testGateway, until } from '../../../test/gateway.ts'
 import { connect, ERAS } from '../../../test/mcp/client.ts'
 import { type ForeignServer, startForeignServer, text } from '../../../test/mcp/foreign-server.ts'
 

@@ -1,7 +1,6 @@
 // Alert mails go to members and operators, and to strangers who said so once: with a real mail server, and the links as
 // a reader, a scanner and a mail program open them.
-import { startGateway } from '../../../test/gateway.ts'
-import { assert, pluck, started, test } from '../../../test/kit.ts'
+import { assert, pluck, started, startGateway, test } from '../../../test/gateway.ts'
 import { addMember, type ReceivedMail, startMailServer } from '../../../test/mail-server.ts'
 import type { DeliveryDetail, DeliveryPage } from '../../jobs/views.ts'
 import type { AlertSettings, AlertView } from './views.ts'

@@ -3,8 +3,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { commandLineOf } from '../../../test/command-line.ts'
-import { startGateway } from '../../../test/gateway.ts'
-import { assert, temporary, test } from '../../../test/kit.ts'
+import { assert, startGateway, temporary, test } from '../../../test/gateway.ts'
 import { STRIPE_KEY, STRIPE_SECRET } from '../../../test/stripe-server.ts'
 
 const folder = temporary('tollgate-apply-purses-')

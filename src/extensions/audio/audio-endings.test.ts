@@ -2,8 +2,7 @@
 // was not had.
 import { once } from 'node:events'
 import { request } from 'node:http'
-import { leaveAfter, startGateway } from '../../../test/gateway.ts'
-import { afterEach, assert, started, test, until } from '../../../test/kit.ts'
+import { afterEach, assert, leaveAfter, started, startGateway, test, until } from '../../../test/gateway.ts'
 import { form, SPEECH, soundOf, startSoundVendor, TRANSCRIBE, wav } from '../../../test/sound.ts'
 import type { CatalogInput } from '../../catalog/document.ts'
 

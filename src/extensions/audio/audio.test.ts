@@ -1,8 +1,7 @@
 // Sound: the official openai package, unchanged; what a recording is held for and costs; and what strangers send as a
 // form.
 import OpenAI, { toFile } from 'openai'
-import { startGateway } from '../../../test/gateway.ts'
-import { afterEach, assert, pluck, started, test } from '../../../test/kit.ts'
+import { afterEach, assert, pluck, started, startGateway, test } from '../../../test/gateway.ts'
 import { form, SPEECH, soundOf, startSoundVendor, TRANSCRIBE, wav } from '../../../test/sound.ts'
 import type { CatalogInput } from '../../catalog/document.ts'
 import { readAudioFacts } from './audio-file.ts'

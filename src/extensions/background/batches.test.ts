@@ -1,7 +1,6 @@
 // Files and batches with the official openai package, unchanged, against the running gateway.
 import OpenAI, { toFile } from 'openai'
-import { BY, testGateway } from '../../../test/gateway.ts'
-import { assert, atLeast, pause, pluck, test, until, words } from '../../../test/kit.ts'
+import { assert, atLeast, BY, pause, pluck, test, testGateway, until, words } from '../../../test/gateway.ts'
 import { openAllDoors } from '../../../test/sdk/families.ts'
 import { parseCredits } from '../../kernel/credits.ts'
 

@@ -1,9 +1,8 @@
 // Batches of an account that brings its own key: every line goes by it, costs its fee, and what is wrong with the key
 // is its line's.
 import { completed, sendBatch } from '../../../test/batches.ts'
-import { BY, testGateway, textOf } from '../../../test/gateway.ts'
+import { after, assert, BY, beforeEach, test, testGateway, textOf } from '../../../test/gateway.ts'
 import { type KeyedVendor, startKeyedVendor, WORKS } from '../../../test/keyed-vendor.ts'
-import { after, assert, beforeEach, test } from '../../../test/kit.ts'
 
 const HOUSE = 'sk-house-00000000aaaa'
 const OWN = 'sk-own-0000000000bbbb'

@@ -1,7 +1,6 @@
 // Conversations and compaction with the official openai package, unchanged, against the running gateway.
 import OpenAI from 'openai'
-import { testGateway } from '../../../test/gateway.ts'
-import { assert, not, test, until } from '../../../test/kit.ts'
+import { assert, not, test, testGateway, until } from '../../../test/gateway.ts'
 import { openAllDoors } from '../../../test/sdk/families.ts'
 
 let key: string

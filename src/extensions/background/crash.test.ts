@@ -2,9 +2,8 @@
 // once.
 import OpenAI, { toFile } from 'openai'
 import { type FreshDatabase, freshDatabase } from '../../../test/database.ts'
-import { startGateway, type TestGateway } from '../../../test/gateway.ts'
+import { after, assert, pluck, runs, startGateway, type TestGateway, test, until } from '../../../test/gateway.ts'
 import { type Killable, killable } from '../../../test/killable.ts'
-import { after, assert, pluck, runs, test, until } from '../../../test/kit.ts'
 
 const LINES = runs(24, 45)
 const KILLS = runs(1, 2)

@@ -1,8 +1,7 @@
 // Whoever has many batches and responses in the background holds up nobody else.
 
 import { completed, sendBatch } from '../../../test/batches.ts'
-import { jsonOf, startGateway } from '../../../test/gateway.ts'
-import { assert, atOnce, test, until } from '../../../test/kit.ts'
+import { assert, atOnce, jsonOf, startGateway, test, until } from '../../../test/gateway.ts'
 
 /** Longer than any test takes: who waits for a vendor that is silent waits for as long as it likes. */
 const SILENT_MS = 300_000

@@ -1,8 +1,7 @@
 // Message batches and files with the official anthropic package, unchanged, on the gateway's own batches and files.
 import Anthropic, { toFile } from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
-import { BY, testGateway } from '../../../test/gateway.ts'
-import { assert, test, until } from '../../../test/kit.ts'
+import { assert, BY, test, testGateway, until } from '../../../test/gateway.ts'
 
 let key: string
 let account: string

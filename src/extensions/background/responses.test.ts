@@ -1,7 +1,6 @@
 // Responses in the background with the official openai package, unchanged, against the running gateway.
 import OpenAI from 'openai'
-import { testGateway } from '../../../test/gateway.ts'
-import { assert, pluck, test, until } from '../../../test/kit.ts'
+import { assert, pluck, test, testGateway, until } from '../../../test/gateway.ts'
 import { openAllDoors } from '../../../test/sdk/families.ts'
 
 let key: string

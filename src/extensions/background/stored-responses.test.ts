@@ -1,8 +1,7 @@
 // Responses as the open specification has them, and what callers may do with those that a vendor keeps.
 import { json } from 'node:stream/consumers'
 import OpenAI from 'openai'
-import { startGateway, testGateway } from '../../../test/gateway.ts'
-import { assert, listen, test } from '../../../test/kit.ts'
+import { assert, listen, startGateway, test, testGateway } from '../../../test/gateway.ts'
 import { openAllDoors } from '../../../test/sdk/families.ts'
 import { findObjectOwner, pruneVendorObjects, recordVendorObjects } from '../../admission/vendor-objects.ts'
 import { Fault } from '../../kernel/fault.ts'

@@ -1,7 +1,6 @@
 // Legacy completions: the openai package's `completions.create` unchanged, and the same over the network.
 import OpenAI from 'openai'
-import { testGateway } from '../../../test/gateway.ts'
-import { assert, pluck, test } from '../../../test/kit.ts'
+import { assert, pluck, test, testGateway } from '../../../test/gateway.ts'
 
 let key: string
 let account: string

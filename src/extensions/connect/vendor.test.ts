@@ -1,7 +1,6 @@
 // A vendor is changed, renamed and taken out of the catalog while calls go on, and says why calls failed there.
 
-import { testGateway } from '../../../test/gateway.ts'
-import { assert, listen, pluck, started, test } from '../../../test/kit.ts'
+import { assert, listen, pluck, started, test, testGateway } from '../../../test/gateway.ts'
 import type { CatalogInput } from '../../catalog/document.ts'
 import type { Applied, VendorCheckView } from '../../catalog/views.ts'
 import { idAtTime } from '../../kernel/world.ts'

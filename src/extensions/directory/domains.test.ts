@@ -1,6 +1,5 @@
 // Mail domains of an account, proved by a record of a real name server; a directory creates nobody of other domains.
-import { startGateway, type TestGateway } from '../../../test/gateway.ts'
-import { after, assert, before, started, test } from '../../../test/kit.ts'
+import { after, assert, before, started, startGateway, type TestGateway, test } from '../../../test/gateway.ts'
 import { type MailServer, startMailServer } from '../../../test/mail-server.ts'
 import { startNameServer } from '../../../test/name-server.ts'
 import { asBrowser } from '../../../test/operator-server.ts'

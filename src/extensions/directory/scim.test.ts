@@ -1,7 +1,6 @@
 // SCIM 2.0: a directory makes, changes and ends logins of an account and of the gateway, and gets hold of nobody
 // else's.
-import { testGateway } from '../../../test/gateway.ts'
-import { assert, atOnce, test } from '../../../test/kit.ts'
+import { assert, atOnce, test, testGateway } from '../../../test/gateway.ts'
 import type { TeamView } from '../../admission/views.ts'
 import type { MemberView, NewToken, OperatorView } from '../../identity/views.ts'
 import type { Json } from '../../kernel/json.ts'

@@ -1,8 +1,7 @@
 // What `tollgate doctor` says of the analytics store. All else that it examines: src/cli/cli.test.ts.
 import { clickHouseLike } from '../../../test/clickhouse-like.ts'
 import { commandLineOf } from '../../../test/command-line.ts'
-import { OPERATOR_TOKEN, testGateway, textOf } from '../../../test/gateway.ts'
-import { assert, started, test, until } from '../../../test/kit.ts'
+import { assert, OPERATOR_TOKEN, started, test, testGateway, textOf, until } from '../../../test/gateway.ts'
 
 const store = started(clickHouseLike)
 const g = testGateway(() => ({

@@ -1,8 +1,7 @@
 // Statements, margins and what a credit is worth, as finance gets them: exact, also for months of which no call is
 // stored any more.
 import { crc32, inflateSync } from 'node:zlib'
-import { BY } from '../../../test/gateway.ts'
-import { assert, before, pluck, started, test } from '../../../test/kit.ts'
+import { assert, BY, before, pluck, started, test } from '../../../test/gateway.ts'
 import { asBrowser, asOperator, OPERATOR_TOKEN, startOperatorServer } from '../../../test/operator-server.ts'
 import { past } from '../../../test/past.ts'
 import type { AuditView } from '../../database/audit.ts'

@@ -1,8 +1,7 @@
 // Vendors' reports against what was recorded: every planted discrepancy is found, by day, model and credential, with
 // the calls behind it.
 
-import { startGateway } from '../../../test/gateway.ts'
-import { assert, listen, started, test } from '../../../test/kit.ts'
+import { assert, listen, started, startGateway, test } from '../../../test/gateway.ts'
 import type { Page } from '../../kernel/view.ts'
 import { idAtTime } from '../../kernel/world.ts'
 import type { ComparedCall, ComparedLine, ReportView } from './views.ts'

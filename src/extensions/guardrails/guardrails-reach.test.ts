@@ -1,8 +1,7 @@
 // Guardrails where a call is not a body of JSON to one model: forms and transcripts, queries, longer models, stored
 // objects, and empty accounts.
 import { json } from 'node:stream/consumers'
-import { testGateway } from '../../../test/gateway.ts'
-import { assert, listen, started, test } from '../../../test/kit.ts'
+import { assert, listen, started, test, testGateway } from '../../../test/gateway.ts'
 import { openSocket } from '../../../test/socket-client.ts'
 import { form, soundOf, startSoundVendor, TRANSCRIBE, wav } from '../../../test/sound.ts'
 

@@ -2,9 +2,8 @@
 
 import { join } from 'node:path'
 import { type GatewayProcess, startProcess } from '../../../test/chaos/gateway-process.ts'
-import { OPERATOR_TOKEN } from '../../../test/gateway.ts'
+import { after, assert, atOnce, before, OPERATOR_TOKEN, test, until } from '../../../test/gateway.ts'
 import { type Customer, type Servers, startServers, visitorOf } from '../../../test/installation.ts'
-import { after, assert, atOnce, before, test, until } from '../../../test/kit.ts'
 import { formatCredits } from '../../kernel/credits.ts'
 
 const LEDGERS = ['east', 'north', 'west']

@@ -1,8 +1,7 @@
 // People are control's, keys are a ledger's: who leaves an account, or deletes their login, is gone in both.
 
-import { OPERATOR_TOKEN } from '../../../test/gateway.ts'
+import { after, assert, before, OPERATOR_TOKEN, pluck, test, until } from '../../../test/gateway.ts'
 import { type Installation, startInstallation } from '../../../test/installation.ts'
-import { after, assert, before, pluck, test, until } from '../../../test/kit.ts'
 import { type asBrowser, joined, PASSWORD } from '../../../test/operator-server.ts'
 import type { TeamView } from '../../admission/views.ts'
 import type { WhoView } from '../../identity/views.ts'

@@ -1,8 +1,7 @@
 // People who sign up by themselves get their account in a ledger, and take it with them when they delete their login.
 
-import { BY, OPERATOR_TOKEN } from '../../../test/gateway.ts'
+import { after, assert, BY, before, OPERATOR_TOKEN, test, until } from '../../../test/gateway.ts'
 import { type Installation, startInstallation } from '../../../test/installation.ts'
-import { after, assert, before, test, until } from '../../../test/kit.ts'
 import { asBrowser, PASSWORD, tokenOf } from '../../../test/operator-server.ts'
 import type { WhoView } from '../../identity/views.ts'
 import { realWorld } from '../../kernel/world.ts'

@@ -2,8 +2,7 @@
 
 import { json } from 'node:stream/consumers'
 import { deflateSync } from 'node:zlib'
-import { testGateway } from '../../../test/gateway.ts'
-import { assert, atOnce, listen, pluck, started, test, until } from '../../../test/kit.ts'
+import { assert, atOnce, listen, pluck, started, test, testGateway, until } from '../../../test/gateway.ts'
 import { connect } from '../../../test/mcp/client.ts'
 import type { CatalogInput } from '../../catalog/document.ts'
 

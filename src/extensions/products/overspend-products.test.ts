@@ -1,8 +1,7 @@
 // Nothing is spent that nobody has, for products too: whatever a vendor counts, or does not, a call is charged at most
 // what was held for it, over all processes.
 import { freshDatabase } from '../../../test/database.ts'
-import { needs, startGateway } from '../../../test/gateway.ts'
-import { assert, atOnce, listen, none, started, test, until } from '../../../test/kit.ts'
+import { assert, atOnce, listen, needs, none, started, startGateway, test, until } from '../../../test/gateway.ts'
 import { connect } from '../../../test/mcp/client.ts'
 
 const CREDIT = 1_000_000n

@@ -1,6 +1,5 @@
 // Parameters of products that stand in an address: whatever a caller or an agent writes there, it is one part of it.
-import { needs, testGateway } from '../../../test/gateway.ts'
-import { assert, listen, started, test } from '../../../test/kit.ts'
+import { assert, listen, needs, started, test, testGateway } from '../../../test/gateway.ts'
 
 const seen: string[] = []
 const vendor = started(() =>

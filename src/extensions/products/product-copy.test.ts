@@ -2,8 +2,7 @@
 // try on both.
 
 import { casesOf } from '../../../test/field-cases.ts'
-import { testGateway } from '../../../test/gateway.ts'
-import { assert, test } from '../../../test/kit.ts'
+import { assert, test, testGateway } from '../../../test/gateway.ts'
 import { ALL, addCopies, copied, copyOf } from '../../../test/product-copy.ts'
 import type { DataEndpointSpec } from '../../catalog/endpoint.ts'
 import { Fault } from '../../kernel/fault.ts'

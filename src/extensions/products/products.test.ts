@@ -2,8 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { fixtureOf } from '../../../test/fixture.ts'
-import { isOff, needs, testGateway } from '../../../test/gateway.ts'
-import { after, assert, listen, test, until } from '../../../test/kit.ts'
+import { after, assert, isOff, listen, needs, test, testGateway, until } from '../../../test/gateway.ts'
 
 interface Seen {
   readonly method: string

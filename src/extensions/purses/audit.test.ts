@@ -1,5 +1,4 @@
-import { testGateway } from '../../../test/gateway.ts'
-import { assert, test } from '../../../test/kit.ts'
+import { assert, test, testGateway } from '../../../test/gateway.ts'
 import { purses } from './extension.ts'
 import { purseResources } from './resources.ts'
 

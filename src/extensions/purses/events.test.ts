@@ -1,5 +1,4 @@
-import { testGateway } from '../../../test/gateway.ts'
-import { assert, test, until } from '../../../test/kit.ts'
+import { assert, test, testGateway, until } from '../../../test/gateway.ts'
 import { purses } from './extension.ts'
 
 const g = testGateway()

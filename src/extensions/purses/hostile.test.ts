@@ -1,7 +1,6 @@
 // What somebody asks of purses who means no good, or at a bad moment: nothing is lost, and nothing is answered with
 // 500.
-import { testGateway } from '../../../test/gateway.ts'
-import { assert, test } from '../../../test/kit.ts'
+import { assert, test, testGateway } from '../../../test/gateway.ts'
 import type { NewSessionView, PurseView } from './views.ts'
 
 const g = testGateway()

@@ -1,8 +1,7 @@
 // Invoices that an account issues to its customers for what they paid into their purses: in its name, with numbers of
 // its own.
-import { OPERATOR_TOKEN } from '../../../test/gateway.ts'
+import { assert, atOnce, OPERATOR_TOKEN, pluck, test, until } from '../../../test/gateway.ts'
 import { ISSUER } from '../../../test/invoice-shapes.ts'
-import { assert, atOnce, pluck, test, until } from '../../../test/kit.ts'
 import { seller } from '../../../test/seller.ts'
 import { STRIPE_KEY, STRIPE_SECRET } from '../../../test/stripe-server.ts'
 import type { InvoiceView } from '../billing/invoices/views.ts'

@@ -3,8 +3,7 @@
 
 import { PassThrough, Readable } from 'node:stream'
 import { emptyDatabase, freshDatabase } from '../../../test/database.ts'
-import { jsonOf, startGateway, type TestGateway } from '../../../test/gateway.ts'
-import { assert, closing, test, until } from '../../../test/kit.ts'
+import { assert, closing, jsonOf, startGateway, type TestGateway, test, until } from '../../../test/gateway.ts'
 import { openDatabase, type Queryable } from '../../database/database.ts'
 import { realWorld } from '../../kernel/world.ts'
 import { readBackup, writeBackup } from '../backup/backup.ts'

@@ -4,10 +4,9 @@
 
 import { answered, sendBatch } from '../../../test/batches.ts'
 import { freshDatabase } from '../../../test/database.ts'
-import { BY, jsonOf, needs, startGateway, type TestGateway } from '../../../test/gateway.ts'
+import { assert, BY, jsonOf, needs, startGateway, type TestGateway, test, until } from '../../../test/gateway.ts'
 import { startKeyedVendor, WORKS } from '../../../test/keyed-vendor.ts'
 import { killable } from '../../../test/killable.ts'
-import { assert, test, until } from '../../../test/kit.ts'
 import { verifyPurses } from './verify.ts'
 import type { PurseStatement, PurseView } from './views.ts'
 

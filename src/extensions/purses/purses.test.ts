@@ -1,5 +1,4 @@
-import { testGateway } from '../../../test/gateway.ts'
-import { assert, atOnce, pluck, test } from '../../../test/kit.ts'
+import { assert, atOnce, pluck, test, testGateway } from '../../../test/gateway.ts'
 import type { PurseMargins, PurseMovement, PurseStatement, PurseView } from './views.ts'
 
 const g = testGateway({ isShared: true })

@@ -1,6 +1,5 @@
 import { freshDatabase } from '../../../test/database.ts'
-import { isOff, startGateway, testGateway } from '../../../test/gateway.ts'
-import { assert, test, until } from '../../../test/kit.ts'
+import { assert, isOff, startGateway, test, testGateway, until } from '../../../test/gateway.ts'
 import type { Page } from '../../kernel/view.ts'
 import { realWorld } from '../../kernel/world.ts'
 import { purses } from './extension.ts'

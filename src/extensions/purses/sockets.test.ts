@@ -1,8 +1,7 @@
 // Calls of purses over sockets and by tools of agents: each names its purse as an HTTP call does, by the header of the
 // handshake or by a session token.
 
-import { jsonOf, needs, testGateway } from '../../../test/gateway.ts'
-import { afterEach, assert, pluck, test } from '../../../test/kit.ts'
+import { afterEach, assert, jsonOf, needs, pluck, test, testGateway } from '../../../test/gateway.ts'
 import { openSocket, type TestSocket } from '../../../test/socket-client.ts'
 import type { NewSessionView, PurseMovement } from './views.ts'
 

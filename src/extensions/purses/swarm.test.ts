@@ -2,8 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { type FreshDatabase, freshDatabase } from '../../../test/database.ts'
-import { startGateway } from '../../../test/gateway.ts'
-import { assert, runs, test, until } from '../../../test/kit.ts'
+import { assert, runs, startGateway, test, until } from '../../../test/gateway.ts'
 import { verifyPurses } from './verify.ts'
 
 const PROCESSES = 4

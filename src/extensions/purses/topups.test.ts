@@ -3,9 +3,8 @@
 
 import Stripe from 'stripe'
 import { openedAlerts } from '../../../test/alerts.ts'
-import { needs } from '../../../test/gateway.ts'
+import { assert, atOnce, needs, pluck, test } from '../../../test/gateway.ts'
 import { logoPng } from '../../../test/invoice-shapes.ts'
-import { assert, atOnce, pluck, test } from '../../../test/kit.ts'
 import { seller } from '../../../test/seller.ts'
 import { STRIPE_KEY, STRIPE_SECRET, type StripeEvent, sendStripe } from '../../../test/stripe-server.ts'
 import type { Queryable } from '../../database/database.ts'

@@ -1,6 +1,5 @@
 import { corruptionsOf } from '../../../test/corruptions.ts'
-import { testGateway } from '../../../test/gateway.ts'
-import { assert, before, test } from '../../../test/kit.ts'
+import { assert, before, test, testGateway } from '../../../test/gateway.ts'
 import type { Queryable } from '../../database/database.ts'
 import { verifyPurses } from './verify.ts'
 

@@ -1,8 +1,7 @@
 // A chargeback while calls hold the credits, with two processes: what these calls release is taken, what was bought
 // later stays, and closing the account pays out no more.
 import { freshDatabase } from '../../../test/database.ts'
-import { startGateway, type TestGateway } from '../../../test/gateway.ts'
-import { assert, pluck, test, until } from '../../../test/kit.ts'
+import { assert, pluck, startGateway, type TestGateway, test, until } from '../../../test/gateway.ts'
 import { tell, WEBHOOK_SECRET } from '../../../test/seller.ts'
 import type { PaymentView } from './views.ts'
 

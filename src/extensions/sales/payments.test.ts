@@ -3,8 +3,7 @@
 
 import { openedAlerts } from '../../../test/alerts.ts'
 import { commandLineOf } from '../../../test/command-line.ts'
-import { isOff, OPERATOR_TOKEN } from '../../../test/gateway.ts'
-import { assert, pluck, test, until } from '../../../test/kit.ts'
+import { assert, isOff, OPERATOR_TOKEN, pluck, test, until } from '../../../test/gateway.ts'
 import { seller, tell, WEBHOOK_SECRET } from '../../../test/seller.ts'
 import { STRIPE_KEY, STRIPE_SECRET, type StripeEvent, sendStripe } from '../../../test/stripe-server.ts'
 import { newId, realWorld } from '../../kernel/world.ts'

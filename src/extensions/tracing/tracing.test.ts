@@ -1,7 +1,6 @@
 // Calls are traced for OpenTelemetry, whatever they buy.
-import { jsonOf, startGateway } from '../../../test/gateway.ts'
+import { assert, jsonOf, started, startGateway, test, until } from '../../../test/gateway.ts'
 import { startReceiver } from '../../../test/job-engine.ts'
-import { assert, started, test, until } from '../../../test/kit.ts'
 
 const collector = started(() => startReceiver(() => 200))
 const g = started(() => startGateway({ env: { OTEL_EXPORTER_OTLP_ENDPOINT: `http://${collector.host}` } }))

@@ -1,7 +1,6 @@
 // The verification of the ledger as an operator meets it: begun through the API, seen there and in the metrics.
 
-import { testGateway } from '../../../test/gateway.ts'
-import { assert, test, until } from '../../../test/kit.ts'
+import { assert, test, testGateway, until } from '../../../test/gateway.ts'
 import { verified } from '../../../test/operator-server.ts'
 import type { VerificationState } from './views.ts'
 

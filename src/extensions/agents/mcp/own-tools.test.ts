@@ -1,7 +1,6 @@
 // Tools for the agent of an owner or operator: it reads what its token may read, changes nothing, and a larger budget
 // takes a person in the console.
-import { testGateway } from '../../../../test/gateway.ts'
-import { assert, test } from '../../../../test/kit.ts'
+import { assert, test, testGateway } from '../../../../test/gateway.ts'
 import { asBrowser, OPERATOR_TOKEN } from '../../../../test/operator-server.ts'
 import type { LinkView } from '../../../identity/views.ts'
 import type { BudgetView } from '../../../ledger/views.ts'

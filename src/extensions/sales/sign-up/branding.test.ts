@@ -2,8 +2,7 @@
 // or be unreadable.
 import { deflateSync } from 'node:zlib'
 import { freshDatabase } from '../../../../test/database.ts'
-import { isOff, needs, startGateway } from '../../../../test/gateway.ts'
-import { assert, started, test, until } from '../../../../test/kit.ts'
+import { assert, isOff, needs, started, startGateway, test, until } from '../../../../test/gateway.ts'
 import { startMailServer } from '../../../../test/mail-server.ts'
 import { contrast } from '../../../identity/branding/branding.ts'
 import type { BrandingView } from '../../../identity/branding/views.ts'
