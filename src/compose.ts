@@ -305,8 +305,6 @@ interface OfficeParts {
   readonly own: Identity & {
     readonly keys: ReturnType<typeof createKeys>
     readonly accounts: ReturnType<typeof createAccounts>
-    readonly mails: ReturnType<typeof createPersonMails> | undefined
-    readonly onLeave: LeavingDeps['onLeave']
     readonly publicUrl: () => string
   }
   readonly extensions: Extensions

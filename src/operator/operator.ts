@@ -5,9 +5,7 @@ import { createBudgets } from '../admission/budgets.ts'
 import type { publicUrlOf } from '../api/server/address.ts'
 import type { WebServer } from '../api/server/server.ts'
 import type { Database } from '../database/database.ts'
-import type { LeavingDeps } from '../identity/leaving.ts'
 import type { Identity } from '../identity/open.ts'
-import type { createPersonMails } from '../jobs/person-mails.ts'
 import type { Log } from '../kernel/log.ts'
 import type { Secrets } from '../kernel/secret.ts'
 import type { World } from '../kernel/world.ts'
@@ -41,10 +39,7 @@ type OperatorApiParts = Omit<ResourceDeps, 'budgets'> &
     readonly world: World
     readonly secrets: Secrets
     readonly log: Log
-    /** Undefined: no mail server is configured. */
-    readonly mails: ReturnType<typeof createPersonMails> | undefined
     readonly guard: Pick<GuardedFetch, 'request' | 'check'>
-    readonly onLeave: LeavingDeps['onLeave']
     readonly personal: readonly Resource[]
     readonly contents: Recorder | undefined
     readonly offered: ConsoleDeps['offered']
