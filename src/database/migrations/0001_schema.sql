@@ -407,16 +407,6 @@ create table ledger_spent (
   primary key (ledger, hour)
 );
 
--- Which account the keys of other ledgers are of, in the control database: written with each key, by a trigger in its
--- ledger. Digests only.
-create table key_home (
-  digest bytea primary key,
-  key_id text collate "C" not null,
-  grant_id text,
-  account_id text collate "C" not null references account
-);
-create index key_home_key on key_home (key_id);
-create index key_home_grant on key_home (grant_id) where grant_id is not null;
 create index api_key_team on api_key (team_id) where team_id is not null;
 
 -- What the library for OAuth keeps: clients, grants, codes, tokens, consents that are under way. By a digest of the id,
@@ -639,14 +629,6 @@ create table invite (
   expires_at timestamptz not null,
   check (((kind = 'member') = (account_id is not null)) and ((kind in ('member', 'operator')) = (role is not null)))
 );
--- Mail domains that an account has proved to be its own, by a DNS record.
-create table account_domain (
-  account_id text collate "C" not null references account,
-  domain text collate "C" not null,
-  proved_at timestamptz not null default now(),
-  primary key (account_id, domain)
-);
-
 create index invite_age on invite (expires_at);
 create index invite_email on invite (email);
 
@@ -1001,15 +983,6 @@ create table login_domain (
   check ((account_id is null) = (role is null))
 );
 create index login_domain_provider on login_domain (provider_id);
-
--- Without an account the role is one of those who run the gateway.
-create table login_group (
-  provider_id text collate "C" not null references login_provider on delete cascade,
-  name text not null,
-  account_id text collate "C" references account on delete cascade,
-  role text not null,
-  constraint login_group_key unique nulls not distinct (provider_id, name, account_id)
-);
 
 -- Who somebody is: what the issuer calls them, never their e-mail address.
 create table identity (
