@@ -60,7 +60,7 @@ create table hold (
   -- The account's claims when it was made: what it releases goes to the later ones.
   claims integer not null default 0,
   -- Of a call that a customer of the account pays: {id, list, amount}, the purse, the version of the price list, and
-  -- what the purse holds (functions/purse.sql).
+  -- what the purse holds (extensions/purses/functions.sql).
   purse jsonb,
   primary key (account_id, id)
   -- Empty one moment and full the next: whoever gave its empty pages back to the disk would lock it for that.
@@ -1189,7 +1189,7 @@ create table unbilled_day (
 );
 
 -- What customers of an account have there to spend, at the account's own prices. Calls of a purse hold and charge it
--- beside the account (functions/purse.sql).
+-- beside the account (extensions/purses/functions.sql).
 create table purse (
   account_id text collate "C" not null references account,
   -- The account's own name of its customer.
@@ -1254,7 +1254,7 @@ create index purse_movement_untold on purse_movement (account_id, id) where unto
 create table purse_prices (
   account_id text collate "C" not null references account,
   version integer not null,
-  -- As it was given, and in millionths, first rule first (functions/purse.sql).
+  -- As it was given, and in millionths, first rule first (extensions/purses/functions.sql).
   given jsonb not null,
   list jsonb not null,
   actor text not null,
