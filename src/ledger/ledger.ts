@@ -164,12 +164,7 @@ export function createLedger(options: LedgerOptions): Ledger {
   const around = { database, watch: createWriteWatch(world), world, processId }
   const [budgets, system] = [createBudgets({ database }), options.system ?? createSystem(around)]
   const lines = createLines({ world, waitMs, look: (accounts) => database.query(AVAILABLE, [accounts]) })
-  const queue = createQueue({
-    ...around,
-    observe: meters?.batch,
-    system: () => system.limits.version,
-    freed: lines.freed,
-  })
+  const queue = createQueue({ ...around, observe: meters?.batch, limits: system.limits, freed: lines.freed })
   /** Work that goes on after its call has ended; `idle` waits for it. */
   const background = new SlotSet<Promise<unknown>>()
   /** Calls that have a hold of their own, from the moment they ask for it, with their budgets. */

@@ -60,7 +60,7 @@ export function createLiveness({ database, watch, world, processId, ...options }
   let server: string | undefined
 
   return {
-    heard: heard as { readonly untilMs: number },
+    heard,
     /** Whether there are other processes, as far as is known. */
     hasOthers: () => others,
     async sweep(): Promise<number> {

@@ -8,7 +8,8 @@ import { send } from './statements.ts'
 import type { Around } from './write-watch.ts'
 
 interface QueueOptions extends Around {
-  readonly system: () => string | null
+  /** By which this process goes. */
+  readonly limits: { readonly version: string | null }
   readonly observe?: ((size: number) => void) | undefined
   /** After operations that may have freed credits of the account. */
   readonly freed: (account: string) => void
@@ -49,7 +50,7 @@ const ANSWERS_AT_ONCE = 16
 const kindOf = ({ locked }: Line) => (locked ? 'locked' : 'free')
 const kindAt = (at: number) => ORDER[at % ORDER.length]! // a place in it
 
-export function createQueue({ database, watch, world, processId, system, observe, freed }: QueueOptions) {
+export function createQueue({ database, watch, world, processId, limits, observe, freed }: QueueOptions) {
   const lines = new Map<string, Line>()
   /** Lines that wait for a turn. */
   const ready: Record<'free' | 'locked', Line[]> = { free: [], locked: [] }
@@ -138,7 +139,7 @@ export function createQueue({ database, watch, world, processId, system, observe
   async function runAll(line: Line, ops: readonly Op[]): Promise<ReadonlyArray<Done | Error>> {
     try {
       const nowMs = world.elapsedMs()
-      const done = await watch(send({ database, processId, nowMs, system: system() }, ops))
+      const done = await watch(send({ database, processId, nowMs, system: limits.version }, ops))
       lock(line, false)
       return done
     } catch (error) {

@@ -199,14 +199,13 @@ export function readTextRequest(clientFormat: ClientFormatName, sent: JsonText, 
   const checked = readChecked(format, json, traits, limits.outputTokensMax ?? contextTokens)
   if (!plain) checkVendorSide(json.value, traits, pricing)
   const extras = plain ? none : readExtras(format, json, pricing, { n: checked.n, contextTokens })
-  const referring = talk ? NONE : referencesIn(clientFormat, json, traits.sharedIds)
-  const continues = [...(checked.continues ?? NONE), ...referring]
+  const own = checked.continues ?? []
+  const continues = talk ? own : [...own, ...referencesIn(clientFormat, json, traits.sharedIds)]
   const needs =
     clientFormat !== 'openai-responses' && checked.hasTools && traits.toolsNeed !== undefined
       ? [traits.toolsNeed]
       : undefined
-  const { unknown } = members
-  const { capped } = extras
+  const [{ unknown }, { capped }, { tokenizer }] = [members, extras, traits]
   const opening = new UpstreamCall({ format, json, checked, uid: model.uid, traits: model.traits, unknown, capped })
   const perChoice = Math.min(
     checked.tokensMax ?? limits.outputTokensReserve,
@@ -223,7 +222,6 @@ export function readTextRequest(clientFormat: ClientFormatName, sent: JsonText, 
   const hasMedia = !plain || size.sound > 0 || size.pictures > 0
   const media = hasMedia ? readMedia(format, json.value, pricing, { ...size, output }) : undefined
   const worst = media ? { input, output, ...extras.worst, ...media } : { input, output, ...extras.worst }
-  const { tokenizer } = traits
   // Written out in full: conditional members and copies would cost every call.
   return {
     clientFormat,
