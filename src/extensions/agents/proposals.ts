@@ -5,7 +5,7 @@ import { type BudgetsOptions, createBudgets } from '../../admission/budgets.ts'
 import { type Queryable, sql } from '../../database/database.ts'
 import { pruneAll } from '../../database/prune.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
-import { page } from '../../kernel/view.ts'
+import { asView, page } from '../../kernel/view.ts'
 import { newId } from '../../kernel/world.ts'
 import { budgetView } from '../../ledger/views.ts'
 import { readBudgetMax } from '../../meter/limits.ts'
@@ -16,13 +16,10 @@ import { type BudgetProposal, budgetProposal } from './views.ts'
 const WAITING_MAX = 20
 
 interface ProposalRow {
-  id: string
   budget_id: string
   was: string
   max: string
-  reason: string
   proposer: string
-  created_at: Date
 }
 
 export function proposalResources(deps: BudgetsOptions): Resource[] {
@@ -95,13 +92,8 @@ export function proposalResources(deps: BudgetsOptions): Resource[] {
 }
 
 const viewProposal = (row: ProposalRow): BudgetProposal => ({
-  id: row.id,
-  budgetId: row.budget_id,
-  was: row.was,
-  max: row.max,
-  reason: row.reason,
+  ...asView(budgetProposal, row),
   proposedBy: row.proposer,
-  createdAt: row.created_at.toISOString(),
 })
 
 export const pruneProposals = (database: BudgetsOptions['database']): Promise<number> => pruneAll(database, PRUNE)

@@ -12,17 +12,10 @@ import { type Queryable, sql } from '../../database/database.ts'
 import { type Credits, formatCredits } from '../../kernel/credits.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
 import { ownAccountOf } from '../../kernel/test-account.ts'
-import { page } from '../../kernel/view.ts'
+import { asView, page } from '../../kernel/view.ts'
 import { amount, type Resource, resource, text } from '../../operator/resource.ts'
 import { agentSetup, agentSetups, modelsFor, offeredModels } from './setup/programs.ts'
-import {
-  type AgentSettings,
-  agentSettings,
-  type OwnSettings,
-  type Program,
-  programView,
-  SETTINGS_PATH,
-} from './views.ts'
+import { type AgentSettings, agentSettings, type OwnSettings, programView, SETTINGS_PATH } from './views.ts'
 
 export interface SettingsDeps extends BudgetsOptions {
   readonly changes: Pick<Changes, 'bump' | 'notice'>
@@ -126,8 +119,8 @@ export function settingsResources(deps: SettingsDeps): Resource[] {
       title: 'List the programs that people have signed in',
       answer: page(programView),
       async run({ params }) {
-        const rows = await database.query<ProgramRow>(PROGRAMS, [params.id])
-        return { items: rows.map(shownProgram), next: null }
+        const rows = await database.query(PROGRAMS, [params.id])
+        return { items: rows.map((row) => asView(programView, row)), next: null }
       },
     }),
   ]
@@ -192,28 +185,6 @@ function told({ models, default_model: defaultModel, small_model: smallModel, ca
 
 const viewSettings = (row: SettingsRow): AgentSettings => ({ scope: row.scope, ...told(row) })
 
-interface ProgramRow {
-  id: string
-  client: string
-  email: string | null
-  person: string | null
-  team_id: string | null
-  last_used_at: Date | null
-  created_at: Date
-  charged: Credits
-}
-
-const shownProgram = (row: ProgramRow): Program => ({
-  keyId: row.id,
-  program: row.client,
-  userId: row.person,
-  email: row.email,
-  teamId: row.team_id,
-  lastUsedAt: row.last_used_at?.toISOString() ?? null,
-  createdAt: row.created_at.toISOString(),
-  charged: formatCredits(row.charged),
-})
-
 const JSON_TYPE = { 'content-type': 'application/json; charset=utf-8' }
 const COLUMNS = 'scope, models, default_model, small_model, call_max'
 const LIST = sql('agent_settings_list')`select ${COLUMNS} from agent_settings where account_id = $1 order by scope`
@@ -231,7 +202,7 @@ const REMOVE = sql('agent_settings_remove')`
 /** Locked, so that a team which is being removed leaves no settings behind. */
 const TEAM = sql('agent_settings_team')`select 1 from team where account_id = $1 and id = $2 for key share`
 const PROGRAMS = sql('agent_programs')`
-  select k.id, k.client, k.team_id, k.last_used_at, k.created_at, p.id as person, p.email,
+  select k.id as key_id, k.client as program, k.team_id, k.last_used_at, k.created_at, p.id as user_id, p.email,
      (select coalesce(sum(u.charged), 0)::bigint from usage_hour u
        where u.account_id = k.account_id and u.key_id = k.id and u.hour >= now() - interval '30 days') as charged
    from api_key k left join oauth_object o on o.model = 'Grant' and o.digest = sha256(convert_to(k.grant_id, 'UTF8'))

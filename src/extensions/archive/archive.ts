@@ -6,6 +6,7 @@ import { PATIENT, type Queryable, sql } from '../../database/database.ts'
 import { changeTables, isLocked } from '../../database/prune.ts'
 import type { CoreParts } from '../../extension.ts'
 import { DAY_MS, dayOfMs, formatDay, monthStart, parseDay } from '../../kernel/calendar.ts'
+import { asView } from '../../kernel/view.ts'
 import { idAtTime } from '../../kernel/world.ts'
 import {
   DETACH_LOCKS_MS,
@@ -18,7 +19,7 @@ import {
 import { GIVEN } from '../../ledger/views.ts'
 import { CHECKPOINTS_OF, type Checkpoint, type StoredCheckpoint, signatureOf } from '../verify/checkpoint.ts'
 import { AccountMonths, type ArchivedRow, digestOfBytes, endOfMonth, type FileRow, parquetOf } from './rows.ts'
-import type { ArchiveState } from './views.ts'
+import { type ArchiveState, archiveState } from './views.ts'
 
 /** Where the files lie: a directory, or a bucket. */
 export interface ArchiveStore {
@@ -56,7 +57,7 @@ const SETTLED_DAYS = 3
 const SILENT = `interval '1 minute'`
 
 const STATE = sql('archive_state')`
-  select to_char(month, 'YYYY-MM-DD') as month, folder, accounts, transfers, bytes, archived_at, failure, checked_at, problems,
+  select to_char(month, 'YYYY-MM') as month, folder, accounts, transfers, bytes, archived_at, failure, checked_at, problems,
      seen_at > now() - ${SILENT} and failure is null and (archived_at is null or checked_at is null) as running
    from ledger_archive order by month desc limit 1200`
 const LAST = sql('archive_last')`
@@ -92,19 +93,6 @@ interface StoredRow extends ArchivedRow {
   readonly hash: Buffer | null
   readonly place: string
 }
-interface MonthRow {
-  readonly month: string
-  readonly folder: string
-  readonly accounts: bigint
-  readonly transfers: bigint
-  readonly bytes: bigint
-  readonly archived_at: Date | null
-  readonly failure: string | null
-  readonly checked_at: Date | null
-  readonly problems: string[]
-  readonly running: boolean
-}
-
 /** Why a month stays in the database, as a sentence for its operator. */
 class NotArchived extends Error {}
 /** Another process goes on, or this one ends. */
@@ -171,25 +159,14 @@ export function createLedgerArchive(options: ArchiveOptions) {
 
   return {
     async state(): Promise<ArchiveState> {
-      const rows = await database.query<MonthRow>(STATE)
+      const rows = await database.query<{ running: boolean }>(STATE)
       const { due, waitsFor } = await whatIsDue(options)
       return {
         place: store?.place ?? null,
         running: rows.some(({ running }) => running),
         due: store ? due.map((day) => formatDay(day).slice(0, 7)) : [],
         waitsFor: store ? waitsFor : null,
-        months: rows.map(({ month, archived_at, checked_at, running, ...row }) => ({
-          month: month.slice(0, 7),
-          folder: row.folder,
-          failure: row.failure,
-          problems: row.problems,
-          running,
-          accounts: Number(row.accounts),
-          transfers: Number(row.transfers),
-          bytes: Number(row.bytes),
-          archivedAt: archived_at?.toISOString() ?? null,
-          checkedAt: checked_at?.toISOString() ?? null,
-        })),
+        months: rows.map((row) => asView(archiveState.shape.months.element, row)),
       }
     },
     /** Archives what is due, the oldest month first. Every process may; one does. */

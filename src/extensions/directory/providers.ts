@@ -8,10 +8,11 @@ import type { CoreParts } from '../../extension.ts'
 import { type MayGive, requireCovered } from '../../identity/people.ts'
 import type { AnyRole } from '../../identity/roles.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
+import { asView } from '../../kernel/view.ts'
 import type { Credentials } from '../../upstream/credentials/credentials.ts'
 import type { GuardedFetch } from '../../upstream/guard.ts'
 import type { OidcClient } from './oidc.ts'
-import type { LoginProvider } from './views.ts'
+import { type LoginProvider, loginProvider } from './views.ts'
 
 export type StoredProvider = Omit<LoginProvider, 'hasSecret' | 'redirectUri' | 'backchannelLogoutUri'>
 
@@ -58,35 +59,9 @@ const CHECK_MS = 10_000
 const REACH: AnyRole = 'operator'
 const credentialOf = (id: string) => `login-${id}`
 
-interface ProviderRow {
-  id: string
-  name: string
-  issuer: string
-  client_id: string
-  scopes: string[]
-  groups_claim: string
-  proves_second_factor: boolean
-  enabled: boolean
-  updated_at: Date
-  domains: LoginProvider['domains']
-  groups: LoginProvider['groups']
-}
-
 export function createProviders({ database, audit, credentials, guard }: ProviderDeps) {
   async function read(on: Queryable, id: string | null): Promise<StoredProvider[]> {
-    return (await on.query<ProviderRow>(LIST, [id])).map((row) => ({
-      id: row.id,
-      name: row.name,
-      issuer: row.issuer,
-      clientId: row.client_id,
-      scopes: row.scopes,
-      groupsClaim: row.groups_claim,
-      provesSecondFactor: row.proves_second_factor,
-      enabled: row.enabled,
-      domains: row.domains,
-      groups: row.groups,
-      updatedAt: row.updated_at.toISOString(),
-    }))
+    return (await on.query(LIST, [id])).map((row) => asView(loginProvider, row))
   }
 
   async function writeMappings(tx: Queryable, id: string, { domains, groups }: ProviderInput): Promise<void> {

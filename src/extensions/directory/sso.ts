@@ -19,8 +19,9 @@ import { proveAddress } from '../../identity/proving.ts'
 import { ACCOUNT_ROLES, type AccountRole, OPERATOR_ROLES, type OperatorRole } from '../../identity/roles.ts'
 import type { SecondFactors } from '../../identity/second-factors.ts'
 import type { Session, SessionUse } from '../../identity/sessions.ts'
-import type { LoginStep, SecurityView } from '../../identity/views.ts'
+import { type LoginStep, type SecurityView, securityView } from '../../identity/views.ts'
 import { Fault } from '../../kernel/fault.ts'
+import { asView } from '../../kernel/view.ts'
 import { newId } from '../../kernel/world.ts'
 import { type Claims, type Journey, LOGOUT_MINUTES_MAX, type Oidc } from './oidc.ts'
 import type { Providers, StoredProvider } from './providers.ts'
@@ -81,7 +82,7 @@ const INSERT = sql('identity_insert')`
 const USED = sql('identity_used')`
   update identity set used_at = now(), provider_id = $3, email = $4 where issuer = $1 and subject = $2`
 const LIST = sql('identity_list')`
-  select i.id, i.provider_id, coalesce(p.name, i.issuer) as name, i.email, i.created_at, i.used_at
+  select i.id, i.provider_id as provider, coalesce(p.name, i.issuer) as name, i.email, i.created_at, i.used_at as last_used_at
    from identity i left join login_provider p on p.id = i.provider_id where i.person_id = $1 order by i.created_at limit 100`
 const REMOVE = sql('identity_remove')`
   delete from identity where person_id = $1 and id = $2 returning provider_id as provider, issuer, subject`
@@ -324,22 +325,8 @@ export function createSso(deps: SsoDeps) {
     },
 
     async identities(person: string): Promise<SecurityView['identities']> {
-      const rows = await database.query<{
-        id: string
-        provider_id: string | null
-        name: string
-        email: string | null
-        created_at: Date
-        used_at: Date
-      }>(LIST, [person])
-      return rows.map(({ id, provider_id: provider, name, email, ...at }) => ({
-        id,
-        provider,
-        name,
-        email,
-        createdAt: at.created_at.toISOString(),
-        lastUsedAt: at.used_at.toISOString(),
-      }))
+      const { element } = securityView.shape.identities
+      return (await database.query(LIST, [person])).map((row) => asView(element, row))
     },
 
     async disconnect(session: Session, identity: string, by: By): Promise<void> {

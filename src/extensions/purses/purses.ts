@@ -7,9 +7,16 @@ import type { CoreParts } from '../../extension.ts'
 import { DAY_MS, dayNumber, formatDay, monthStart, parseDay } from '../../kernel/calendar.ts'
 import { CREDITS_MAX, type Credits, formatCredits } from '../../kernel/credits.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
-import type { Page, Paging } from '../../kernel/view.ts'
+import { asView, type Page, type Paging } from '../../kernel/view.ts'
 import { newId, type World } from '../../kernel/world.ts'
-import type { PurseMargins, PurseMovement, PurseStatement, PurseView } from './views.ts'
+import {
+  type PurseMargins,
+  type PurseMovement,
+  type PurseStatement,
+  type PurseView,
+  purseMovement,
+  purseView,
+} from './views.ts'
 
 interface PurseFilter extends Paging {
   /** A part of its id or name. */
@@ -271,47 +278,26 @@ export function unknownPurse(id: string): Fault {
   })
 }
 
-function view({ posted, held, low, moved_at, created_at, ...row }: PurseRow): PurseView {
-  return {
-    id: row.id,
-    name: row.name,
-    status: row.status,
-    balance: formatCredits(posted),
-    held: formatCredits(held),
-    available: formatCredits(posted - held),
-    low: low === null ? null : formatCredits(low),
-    createdAt: created_at.toISOString(),
-    movedAt: moved_at?.toISOString() ?? null,
-  }
-}
+const view = (row: PurseRow): PurseView => ({
+  ...asView(purseView, row),
+  balance: formatCredits(row.posted),
+  available: formatCredits(row.posted - row.held),
+})
 
 interface MovementRow {
   readonly id: string
   readonly moved_at: Date
-  readonly kind: PurseMovement['kind']
   readonly by: bigint
   readonly balance: bigint
-  readonly charged: bigint
-  readonly list: number | null
   readonly product: string | null
-  readonly reference: string | null
-  readonly note: string | null
-  readonly actor: string | null
 }
 
 const movementOf = (row: MovementRow): PurseMovement => ({
-  id: row.id,
+  ...asView(purseMovement, row),
   at: row.moved_at.toISOString(),
-  kind: row.kind,
   moved: formatCredits(row.by),
   balanceAfter: formatCredits(row.balance),
-  charged: formatCredits(row.charged),
-  list: row.list,
   requestId: row.product === null ? null : `req_${row.id}`,
-  product: row.product,
-  reference: row.reference,
-  note: row.note,
-  actor: row.actor,
 })
 
 interface SumsRow {

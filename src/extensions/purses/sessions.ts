@@ -11,14 +11,14 @@ import type { By } from '../../database/audit.ts'
 import { sql } from '../../database/database.ts'
 import { pruneAll } from '../../database/prune.ts'
 import type { CoreParts } from '../../extension.ts'
-import { type Credits, formatCredits } from '../../kernel/credits.ts'
+import type { Credits } from '../../kernel/credits.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { seal, unseal } from '../../kernel/secret.ts'
-import { asPage, type Page, type Paging } from '../../kernel/view.ts'
+import { asPage, asView, type Page, type Paging } from '../../kernel/view.ts'
 import { newId } from '../../kernel/world.ts'
 import { PURSE, PURSE_TOKEN } from './calls.ts'
 import { requireAccount } from './purses.ts'
-import type { NewSessionView, SessionView } from './views.ts'
+import { type NewSessionView, type SessionView, sessionView } from './views.ts'
 
 interface SessionInput {
   readonly seconds: number
@@ -190,15 +190,7 @@ const PREFIX_CHARS = 12
 /** Without news of changes for so long, each token is looked up again. */
 const BEHIND_MS = 3_000
 
-const viewSession = (row: SessionRow): SessionView => ({
-  id: row.id,
-  purse: row.purse_id,
-  prefix: row.prefix,
-  callMax: row.call_max === null ? null : formatCredits(row.call_max),
-  expiresAt: row.expires_at.toISOString(),
-  revokedAt: row.revoked_at?.toISOString() ?? null,
-  createdAt: row.created_at.toISOString(),
-})
+const viewSession = (row: SessionRow): SessionView => ({ ...asView(sessionView, row), purse: row.purse_id })
 
 function valueIn({ headers }: RequestContext): string | undefined {
   const { authorization, 'x-api-key': xApiKey } = headers

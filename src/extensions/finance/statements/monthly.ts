@@ -4,14 +4,14 @@
 import { type Database, sql } from '../../../database/database.ts'
 import { formatCredits } from '../../../kernel/credits.ts'
 import { IS_TEST } from '../../../kernel/test-account.ts'
-import type { Page, Paging } from '../../../kernel/view.ts'
+import { asView, type Page, type Paging } from '../../../kernel/view.ts'
 import type { World } from '../../../kernel/world.ts'
 import { formatMonth, monthRange, OVER_AFTER_MS, USAGE_DAYS } from '../../../ledger/usage-sums.ts'
 import type { Movement } from '../../../ledger/views.ts'
 import type { Billing } from '../../../reports/billing.ts'
 import { APART, BALANCE_AT, GIVEN_KINDS, MOVED_BY, movedBy } from '../../../reports/movements.ts'
 import { IN_DAYS, readStatementLabel } from './labelled.ts'
-import type { MonthlyStatement, StatementSummary } from './views.ts'
+import { type MonthlyStatement, type StatementSummary, statementSummary } from './views.ts'
 
 const LAST = '~'
 
@@ -132,14 +132,9 @@ export function createMonthlyStatements(options: {
 
 function summaryOf(id: string, month: number, row: SumRow): StatementSummary {
   return {
+    ...asView(statementSummary, row),
     account: { id, name: row.name },
     month: formatMonth(month),
-    opening: formatCredits(row.opening),
-    topUps: formatCredits(row.top_ups),
     usage: formatCredits(usageOf(row)),
-    corrections: formatCredits(row.corrections),
-    settlement: formatCredits(row.settlement),
-    expired: formatCredits(row.expired),
-    closing: formatCredits(row.closing),
   }
 }

@@ -31,6 +31,7 @@ import type { SessionUse } from '../../../identity/sessions.ts'
 import { parseCredits } from '../../../kernel/credits.ts'
 import { Fault, invalid } from '../../../kernel/fault.ts'
 import { sign } from '../../../kernel/secret.ts'
+import { asView } from '../../../kernel/view.ts'
 import { ALL_MAILS, SIGN_UP_MAILS } from '../mails.ts'
 import {
   type MailPreview,
@@ -38,6 +39,7 @@ import {
   type SignUpLink,
   type SignUpSettings,
   type SignUpView,
+  signUpInvite,
   signUpSettings,
 } from './views.ts'
 
@@ -185,13 +187,7 @@ export function createSignUp(deps: SignUpDeps) {
     },
 
     async pending(): Promise<SignUpInvite[]> {
-      const rows = await database.query<{ id: string; email: string; created_at: Date; expires_at: Date }>(PENDING)
-      return rows.map(({ id, email, created_at: made, expires_at: ends }) => ({
-        id,
-        email,
-        createdAt: made.toISOString(),
-        expiresAt: ends.toISOString(),
-      }))
+      return (await database.query(PENDING)).map((row) => asView(signUpInvite, row))
     },
 
     async withdraw(invite: string, by: By): Promise<void> {
