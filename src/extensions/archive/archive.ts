@@ -98,8 +98,6 @@ class NotArchived extends Error {}
 /** Another process goes on, or this one ends. */
 class Stopped extends Error {}
 
-export type LedgerArchive = ReturnType<typeof createLedgerArchive>
-
 export function createLedgerArchive(options: ArchiveOptions) {
   const { database, world, log, store } = options
   let stopping = false

@@ -6,7 +6,7 @@ import { Fault } from '../../kernel/fault.ts'
 import { movedBy } from '../../reports/movements.ts'
 import type { Checkpoint, StoredCheckpoint } from '../verify/checkpoint.ts'
 import { CHECKPOINTS, nameOf, readArchived } from '../verify/checkpoints.ts'
-import { type ArchivedFile, type ArchiveStore, createLedgerArchive, type LedgerArchive } from './archive.ts'
+import { type ArchivedFile, type ArchiveStore, createLedgerArchive } from './archive.ts'
 import { AccountMonths, digestOfBytes, type FileRow, rowsOfParquet } from './rows.ts'
 
 const MONTH = sql('verify_archive_month')`
@@ -26,11 +26,6 @@ interface ArchivedMonth {
   readonly files: readonly ArchivedFile[]
 }
 
-export interface ArchiveWork extends LedgerArchive {
-  /** Reads the files of a month again, in the background. */
-  check(month: string): Promise<void>
-}
-
 interface CheckOptions {
   readonly database: Database
   readonly store: ArchiveStore | undefined
@@ -44,7 +39,9 @@ interface Surroundings extends Pick<CoreParts, 'world' | 'log'> {
   }
 }
 
-export function openLedgerArchive({ config, world, log }: Surroundings, parts: CheckOptions): ArchiveWork {
+export type ArchiveWork = ReturnType<typeof openLedgerArchive>
+
+export function openLedgerArchive({ config, world, log }: Surroundings, parts: CheckOptions) {
   const { database, store } = parts
   const archive = createLedgerArchive({
     ...parts,
@@ -56,7 +53,8 @@ export function openLedgerArchive({ config, world, log }: Surroundings, parts: C
   let checking: Promise<unknown> = Promise.resolve()
   return {
     ...archive,
-    async check(name) {
+    /** Reads the files of a month again, in the background. */
+    async check(name: string): Promise<void> {
       const [month] = await database.query<ArchivedMonth>(MONTH, [name])
       if (!month) throw new Fault('not_found', { message: `The month ${name} is not in the archive.` })
       if (!store) throw new Fault('conflict', { message: 'No place is set for the archive: TOLLGATE_LEDGER_ARCHIVE.' })

@@ -7,7 +7,7 @@ import { type Secrets, sign } from '../../kernel/secret.ts'
 import { ownAccountOf } from '../../kernel/test-account.ts'
 import type { GuardrailReport } from '../../ledger/views.ts'
 import type { Answered, Arrived, Held, PathDeps } from '../../pipeline/call.ts'
-import type { Forward, Gate, Guard, GuardedCall, Guardrails, Phase } from '../../pipeline/hooks.ts'
+import type { Forward, Gate, Guard, GuardedCall, Phase } from '../../pipeline/hooks.ts'
 import type { Answer, StreamRelay } from '../../protocols/protocol.ts'
 import { GuardedRelay, wantsJson, wholeAnswer } from './answer.ts'
 import {
@@ -47,25 +47,24 @@ function patternsOf(rule: string, { redact }: GuardrailRule): Pattern[] {
   return [...(redact?.patterns ?? []).map((name) => namedPattern(rule, name)), ...own]
 }
 
-export interface RuleGuards extends Guardrails {
-  find(document: CatalogDocument, call: GuardedCall): (Guard & Checking) | undefined
-  /** The text of a request or an answer as it may be stored: without what any rule for this account takes out of it. */
-  withoutSecrets(document: CatalogDocument, account: string, text: string): string
-}
+export type RuleGuards = ReturnType<typeof createGuardrails>
 
-export function createGuardrails({ secrets, hooks }: { readonly secrets: Secrets; readonly hooks: Hooks }): RuleGuards {
+export function createGuardrails({ secrets, hooks }: { readonly secrets: Secrets; readonly hooks: Hooks }) {
   /** Nobody without our secret can tell what it stands for, nor whether two accounts have sent the same. */
   const placeholdersFor = (account: string) => (label: string, secret: string, turn: number) => {
     const hash = sign(secrets.key('guardrail'), `${account} ${turn} ${label} ${secret}`).toString('hex')
     return `[${label}_${hash.slice(0, 12).toUpperCase()}]`
   }
   return {
-    find(document, call) {
+    find(document: CatalogDocument, call: GuardedCall): (Guard & Checking) | undefined {
       const rules = rulesOf(document).filter(({ rule }) => isFor(rule, call))
       if (rules.length === 0) return undefined
       return new RuleGuard(rules, placeholdersFor(ownAccountOf(call.account)), !call.isModel, hooks)
     },
-    withoutSecrets(document, account, text) {
+    /**
+     * The text of a request or an answer as it may be stored: without what any rule for this account takes out of it.
+     */
+    withoutSecrets(document: CatalogDocument, account: string, text: string): string {
       const own = ownAccountOf(account)
       const rules = rulesOf(document).filter(({ rule }) => rule.accounts?.includes(own) ?? true)
       const patterns = rules.flatMap((one) => one.patterns)

@@ -6,24 +6,20 @@ import { type Queryable, sql } from '../../database/database.ts'
 import type { CoreParts } from '../../extension.ts'
 import { type Resource, resource } from '../../operator/resource.ts'
 import { asked, checkedDetails, detailsInput, invoiceFilter, NO_DETAILS } from '../billing/invoices/details.ts'
-import { createIssuing, type Issuing } from '../billing/invoices/issuing.ts'
+import { createIssuing } from '../billing/invoices/issuing.ts'
 import { type BillingDetails, billingDetails, invoicePage, invoiceView } from '../billing/invoices/views.ts'
 import { zip } from '../billing/zip.ts'
 import { PURSE_ID } from './calls.ts'
 import type { PursePayments } from './payments.ts'
 import { requireAccount, unknownPurse } from './purses.ts'
 
-export interface PurseInvoices extends Issuing {
-  /** Whom the invoices of a purse are made out to, as far as it is known. */
-  details(account: string, purse: string): Promise<BillingDetails>
-  changeDetails(account: string, purse: string, details: BillingDetails, by: By): Promise<BillingDetails>
-}
-
 interface PurseInvoicesDeps extends Pick<CoreParts, 'database' | 'world' | 'audit'> {
   readonly payments: Pick<PursePayments, 'seller'>
 }
 
-export function createPurseInvoices({ database, world, audit, payments }: PurseInvoicesDeps): PurseInvoices {
+export type PurseInvoices = ReturnType<typeof createPurseInvoices>
+
+export function createPurseInvoices({ database, world, audit, payments }: PurseInvoicesDeps) {
   async function read(on: Queryable, account: string, purse: string) {
     const [row] = await on.query<{ name: string; billing: BillingDetails | null }>(READ, [account, purse])
     if (!row) throw unknownPurse(purse)
@@ -34,8 +30,10 @@ export function createPurseInvoices({ database, world, audit, payments }: PurseI
 
   return {
     ...createIssuing({ database, world, audit, customer, isOfPurses: true, seller: payments.seller }),
-    details: async (account, purse) => (await read(database, account, purse)).details,
-    async changeDetails(account, purse, given, by) {
+    /** Whom the invoices of a purse are made out to, as far as it is known. */
+    details: async (account: string, purse: string): Promise<BillingDetails> =>
+      (await read(database, account, purse)).details,
+    async changeDetails(account: string, purse: string, given: BillingDetails, by: By): Promise<BillingDetails> {
       const details = checkedDetails(given)
       await database.transaction(async (tx) => {
         await requireAccount(tx, account)

@@ -9,7 +9,7 @@ import { dayOfMs, formatDay, monthStart } from '../../../kernel/calendar.ts'
 import { invalid } from '../../../kernel/fault.ts'
 import type { World } from '../../../kernel/world.ts'
 import { checkedDetails, checkIssuer, missingOf, NO_DETAILS } from '../../billing/invoices/details.ts'
-import { createIssuing, type Issuing } from '../../billing/invoices/issuing.ts'
+import { createIssuing } from '../../billing/invoices/issuing.ts'
 import {
   type BillingDetails,
   type BillingDetailsView,
@@ -18,19 +18,6 @@ import {
   type Issuer,
   invoiceSettings,
 } from '../../billing/invoices/views.ts'
-
-export interface Invoices extends Issuing {
-  settings(): Promise<InvoiceSettings>
-  /** What is absent stays. Without an issuer no invoices are issued; numbers go on where they were. */
-  changeSettings(patch: SettingsPatch, by: By): Promise<InvoiceSettings>
-  details(account: string): Promise<BillingDetailsView>
-  changeDetails(account: string, details: BillingDetails, by: By): Promise<BillingDetailsView>
-  /**
-   * The first field of the account's billing details without which nothing may be sold to it; null: none, or no
-   * invoices are issued.
-   */
-  missing(account: string): Promise<keyof BillingDetails | null>
-}
 
 interface SettingsPatch {
   readonly issuer?: Issuer | null | undefined
@@ -50,13 +37,15 @@ const SETTINGS = defineSetting({
   object: 'system',
 })
 
+export type Invoices = ReturnType<typeof createInvoices>
+
 export function createInvoices(options: {
   database: Database
   world: World
   audit: Audit
   /** Absent: invoices have no look of their own. */
   branding?: Pick<Branding, 'get' | 'logo'>
-}): Invoices {
+}) {
   const { database, world, audit, branding } = options
 
   async function readDetails(on: Queryable, account: string): Promise<BillingDetails> {
@@ -83,9 +72,10 @@ export function createInvoices(options: {
   return {
     ...issuing,
 
-    settings: () => SETTINGS.read(database),
+    settings: (): Promise<InvoiceSettings> => SETTINGS.read(database),
 
-    async changeSettings({ issuer, monthly }, by) {
+    /** What is absent stays. Without an issuer no invoices are issued; numbers go on where they were. */
+    async changeSettings({ issuer, monthly }: SettingsPatch, by: By): Promise<InvoiceSettings> {
       if (issuer) checkIssuer(issuer)
       return SETTINGS.change({ database, audit }, by, (before) => {
         const after = {
@@ -100,13 +90,13 @@ export function createInvoices(options: {
       })
     },
 
-    async details(account) {
+    async details(account: string): Promise<BillingDetailsView> {
       const { issuer } = await SETTINGS.read(database)
       const details = await readDetails(database, account)
       return { ...details, missing: issuer ? missingOf(details) : null }
     },
 
-    async changeDetails(account, given, by) {
+    async changeDetails(account: string, given: BillingDetails, by: By): Promise<BillingDetailsView> {
       const details = checkedDetails(given)
       return database.transaction(async (tx) => {
         const { issuer } = await SETTINGS.read(tx)
@@ -121,7 +111,11 @@ export function createInvoices(options: {
       })
     },
 
-    async missing(account) {
+    /**
+     * The first field of the account's billing details without which nothing may be sold to it; null: none, or no
+     * invoices are issued.
+     */
+    async missing(account: string): Promise<keyof BillingDetails | null> {
       const { issuer } = await SETTINGS.read(database)
       return issuer ? missingOf(await readDetails(database, account)) : null
     },
