@@ -33,6 +33,7 @@ import { completions } from './extensions/completions/extension.ts'
 import { connect } from './extensions/connect/extension.ts'
 import { directory } from './extensions/directory/extension.ts'
 import { docs } from './extensions/docs/extension.ts'
+import { embeddings } from './extensions/embeddings/extension.ts'
 import { finance } from './extensions/finance/extension.ts'
 import { guardrails } from './extensions/guardrails/extension.ts'
 import { logins } from './extensions/logins/extension.ts'
@@ -137,6 +138,7 @@ export const EXTENSIONS = [
   connect,
   directory,
   docs,
+  embeddings,
   finance,
   guardrails,
   logins,

@@ -6,11 +6,12 @@ import { BATCHES } from './extensions/background/batch-endpoints.ts'
 import { MESSAGE_BATCHES } from './extensions/background/message-batch-endpoints.ts'
 import { STORED } from './extensions/background/stored-endpoints.ts'
 import { COMPLETIONS } from './extensions/completions/endpoint.ts'
+import { EMBEDDINGS } from './extensions/embeddings/endpoints.ts'
 import { OCR } from './extensions/ocr/endpoint.ts'
 import { CLIENT_SECRETS } from './extensions/sockets/endpoints.ts'
 
-const ADDED = [STORED, BATCHES, MESSAGE_BATCHES, COMPLETIONS, OCR, AUDIO, CLIENT_SECRETS].flatMap((entries) =>
-  Object.values(entries),
+const ADDED = [STORED, BATCHES, MESSAGE_BATCHES, COMPLETIONS, EMBEDDINGS, OCR, AUDIO, CLIENT_SECRETS].flatMap(
+  (entries) => Object.values(entries),
 )
 
 export const ALL_ENDPOINTS = inReferenceOrder([...ENDPOINTS, ...ADDED])

@@ -4,7 +4,7 @@ import type { CatalogInput } from '../src/catalog/document.ts'
 import { freshDatabase } from './database.ts'
 import { faultModel, startVendor, usage, type VendorCall, wholeAnswer, wholeStream } from './faults/chat-vendor.ts'
 import { FORMATS, type MediaName, mediaOf } from './formats.ts'
-import { above, assert, pause, started, startGateway, type TestGateway, test, until } from './gateway.ts'
+import { above, assert, offers, pause, started, startGateway, type TestGateway, test, until } from './gateway.ts'
 import { fixture } from './text-replay.ts'
 
 const JSON_TYPE = 'application/json'
@@ -61,7 +61,7 @@ const KINDS: Record<string, Kind> = {
     begun: 7n,
     streams: true,
   },
-  embedding: media({
+  ...media({
     type: 'embedding',
     format: 'openai-embeddings',
     text: 'Hello there',
@@ -69,7 +69,7 @@ const KINDS: Record<string, Kind> = {
     price: 10n,
     begun: 3n,
   }),
-  rerank: media({
+  ...media({
     type: 'rerank',
     format: 'rerank',
     text: 'Hello',
@@ -77,7 +77,7 @@ const KINDS: Record<string, Kind> = {
     price: 12n,
     begun: 10n,
   }),
-  moderation: media({
+  ...media({
     type: 'moderation',
     format: 'openai-moderations',
     text: 'Hello',
@@ -85,7 +85,7 @@ const KINDS: Record<string, Kind> = {
     price: 100n,
     begun: 100n,
   }),
-  speech: media({
+  ...media({
     type: 'speech',
     format: 'openai-speech',
     text: 'Hello',
@@ -107,11 +107,12 @@ interface Media extends Pick<Kind, 'price' | 'begun' | 'streams'> {
   readonly answer?: Kind['answer']
 }
 
-/** What is no text, as its format's table has it. */
-function media({ type, format, text, used = {}, tier = TOKENS, ...more }: Media): Kind {
-  const { path, body, answer } = mediaOf(format)!
+/** What is no text, as its format's table has it, where an extension offers it. */
+function media({ type, format, text, used = {}, tier = TOKENS, ...more }: Media): Record<string, Kind> {
+  const { endpoint, path, body, answer } = mediaOf(format)!
+  if (!offers(endpoint)) return {}
   const model = { type, clientFormats: [], protocol: format, pricing: { unit: 'credits', tiers: [tier] } }
-  return { path, body: body(text), model, answer: [JSON_TYPE, JSON.stringify(answer?.(used))], ...more }
+  return { [type]: { path, body: body(text), model, answer: [JSON_TYPE, JSON.stringify(answer?.(used))], ...more } }
 }
 
 /** Half of a good answer, in two pieces because the last that came may be held back; the rest may come or not. */

@@ -5,7 +5,9 @@ import { ENDPOINTS } from '../src/catalog/index.ts'
 import { EXTENSIONS } from '../src/compose.ts'
 import { ALL_ENDPOINTS } from '../src/entries.ts'
 import type { LoginStep, SecurityView } from '../src/identity/views.ts'
-import { assert, pluck, startGateway, test, testGateway, textOf } from './gateway.ts'
+import { freshDatabase } from './database.ts'
+import { MEDIA } from './formats.ts'
+import { assert, jsonOf, pluck, startGateway, type TestGateway, test, testGateway, textOf } from './gateway.ts'
 import { asBrowser } from './operator-server.ts'
 
 const g = testGateway({ isShared: true })
@@ -46,6 +48,35 @@ test('the endpoints of extensions are listed among those that commands and examp
   const brought = [...ENDPOINTS, ...EXTENSIONS.flatMap(({ entries }) => [...entries])]
   const ids = (specs: readonly EndpointSpec[]) => pluck(specs, 'id').toSorted()
   assert.deepEqual(ids(ALL_ENDPOINTS), ids(brought))
+})
+
+test('what an extension has sold stays in the books without it: its models stop no start, its addresses answer 404', async () => {
+  await using database = await freshDatabase()
+  const kinds = ['openai-embeddings', 'rerank', 'openai-moderations', 'mistral-ocr', 'openai-speech'] as const
+  const askAll = (to: TestGateway, key: string, status: number) =>
+    Promise.all(
+      kinds.map((kind) => {
+        const { path, model, body } = MEDIA[kind]
+        return textOf(to.call(path, key, { model, ...body('Hello') }), status)
+      }),
+    )
+  let id = ''
+  {
+    await using whole = await startGateway({ database })
+    const { key, id: account } = await whole.account()
+    id = account
+    await askAll(whole, key, 200)
+    assert.equal((await whole.calls(id)).length, 5)
+  }
+  const off = ['audio', 'completions', 'embeddings', 'ocr']
+  await using bare = await startGateway({ database, env: { TOLLGATE_EXTENSIONS_OFF: off.join(',') } })
+  const { key } = await bare.account()
+  await askAll(bare, key, 404)
+  const listed = await jsonOf<{ data: { type: string }[] }>(bare.call('/v1/models', key))
+  assert.ok(!listed.data.some(({ type }) => ['rerank', 'moderation', 'ocr', 'speech', 'transcription'].includes(type)))
+  const { models } = bare.gateway.catalog.current.document
+  assert.deepEqual([models['alpha-speech-1']?.type, bare.gateway.catalog.current.setAside], ['speech', []])
+  assert.deepEqual([(await bare.calls(id)).length, await bare.problems()], [5, []])
 })
 
 test('a gateway does not start with an extension switched off that there is not', async () => {

@@ -9,12 +9,11 @@ import { after, before } from 'node:test'
 import { inspect } from 'node:util'
 import { type Sandbox, startSandbox } from '../sandbox/server.ts'
 import { digestOf, makeKey } from '../src/admission/api-key.ts'
-import { ENDPOINTS } from '../src/catalog/index.ts'
+import { ENDPOINTS, inReferenceOrder } from '../src/catalog/index.ts'
 import { storedCatalogs } from '../src/catalog/store.ts'
-import { type Gateway, type GatewayOptions, readDefaultCatalog } from '../src/compose.ts'
+import { EXTENSIONS, type Gateway, type GatewayOptions, readDefaultCatalog } from '../src/compose.ts'
 import { type Config, readConfig } from '../src/config.ts'
 import { createAudit } from '../src/database/audit.ts'
-import { ALL_ENDPOINTS } from '../src/entries.ts'
 import type { EmbeddedConnection } from '../src/extensions/postgres/embedded.ts'
 import { verifyLedger } from '../src/extensions/verify/verify.ts'
 import type { Cost } from '../src/identity/password.ts'
@@ -113,8 +112,13 @@ export const needs = (...extensions: readonly string[]) => {
 /** For a test of what an extension adds: there is none with --no-extensions. */
 export const WITH_EXTENSIONS = { skip: OFF.includes('all') && 'without extensions' }
 
+const ON = EXTENSIONS.filter(({ name }) => !isOff(name))
+
 /** The endpoints of test gateways. */
-export const OFFERED = WITH_EXTENSIONS.skip ? ENDPOINTS : ALL_ENDPOINTS
+export const OFFERED = inReferenceOrder([...ENDPOINTS, ...ON.flatMap(({ entries }) => [...entries])])
+export const offers = (id: string) => OFFERED.some((one) => one.id === id)
+/** For a test of an endpoint that an extension brings. */
+export const whereOffered = (id: string) => ({ skip: !offers(id) && `no extension here offers ${id}` })
 
 interface TestGatewayOptions {
   env?: Record<string, string>

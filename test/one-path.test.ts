@@ -1,7 +1,7 @@
 // What every paid call has in common, whatever it buys: it is counted, quoted and told its route alike.
 import type { IncomingHttpHeaders } from 'node:http'
 import { MEDIA } from './formats.ts'
-import { assert, listen, started, startGateway, test, textOf, until } from './gateway.ts'
+import { assert, listen, offers, started, startGateway, test, textOf, until } from './gateway.ts'
 import { memoryLog } from './operator-server.ts'
 
 const RANKS = 'siteanalytics/websites/ranks'
@@ -82,7 +82,7 @@ test('every kind of paid request can be quoted, and is read as its endpoint read
     [{ username: 'jack' }, 'social/users', true],
     [{ id: '12', max_results: 5 }, 'social/users/{id}/tweets', true],
   ]
-  for (const [body, endpoint, named] of cases) {
+  for (const [body, endpoint, named] of cases.filter(([, endpoint]) => offers(endpoint))) {
     const { status, body: got } = await quote(body, named ? endpoint : undefined)
     assert.equal(status, 200, JSON.stringify(got))
     assert.equal(got.data!.endpoint, endpoint)

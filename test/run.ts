@@ -99,7 +99,7 @@ const QUICK = [
  */
 const CORE = [
   // The contract, and streams.
-  'test/{contract,analytics-contract,api-paths,data,images,embeddings}.test.ts',
+  'test/{contract,analytics-contract,api-paths,data,images}.test.ts',
   'test/{text-streams,text-whole}.test.ts',
   // Money, limits, keys.
   'test/{endings,one-path,extras-priced,price-media,hold-bound,credit-line}.test.ts',

@@ -19,7 +19,7 @@ const ROOMS = words(`
 `)
 const EXTENSIONS = 'extensions'
 /** What several extensions need and the core does not; they import no other. */
-const FOR_SEVERAL = ['billing', 'connection', 'logins', 'postgres', 'probes', 's3', 'verify'].map(
+const FOR_SEVERAL = ['billing', 'connection', 'embeddings', 'logins', 'postgres', 'probes', 's3', 'verify'].map(
   (name) => `extensions/${name}`,
 )
 /** What stands beside the folders is put together from all of them; only what starts the program may ask for it. */

@@ -2,7 +2,8 @@
 import { GoogleGenAI } from '@google/genai'
 import type { EndpointSpec } from '../src/catalog/endpoint.ts'
 import { ENDPOINTS } from '../src/catalog/index.ts'
-import { assert, OFFERED, OPERATOR_TOKEN, startGateway, test, testGateway, WITH_EXTENSIONS } from './gateway.ts'
+import { OFFERED, OPERATOR_TOKEN, startGateway, testGateway, WITH_EXTENSIONS, whereOffered } from './gateway.ts'
+import { assert, test } from './kit.ts'
 
 const g = testGateway({ isShared: true })
 const messages = [{ role: 'user', content: 'Hello' }]
@@ -17,14 +18,18 @@ const REQUESTS: readonly [path: string, body: (model: string) => object, asked: 
 ]
 
 for (const [path, body, asked, meant] of REQUESTS)
-  test(`${path} offers ${meant} to whoever asks for ${asked}`, async () => {
-    const { key } = await g.account()
-    const answer = await g.call(path, key, body(asked))
-    const said = JSON.stringify(await answer.json())
-    assert.equal(answer.status, 404)
-    assert.ok(said.includes(`The model \\"${asked}\\" does not exist`), said)
-    assert.ok(said.includes(`Did you mean \\"${meant}\\"?`), said)
-  })
+  test(
+    `${path} offers ${meant} to whoever asks for ${asked}`,
+    whereOffered(path.endsWith('/embeddings') ? 'embeddings' : 'chat'),
+    async () => {
+      const { key } = await g.account()
+      const answer = await g.call(path, key, body(asked))
+      const said = JSON.stringify(await answer.json())
+      assert.equal(answer.status, 404)
+      assert.ok(said.includes(`The model \\"${asked}\\" does not exist`), said)
+      assert.ok(said.includes(`Did you mean \\"${meant}\\"?`), said)
+    },
+  )
 
 test('a model that is asked for by its name at the vendor is told the name under which it is offered', async () => {
   const vendor = await startGateway({

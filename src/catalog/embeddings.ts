@@ -1,7 +1,6 @@
-// The embeddings endpoint: body and answer.
+// The body of an embeddings request, in the form of its vendors.
 import * as z from 'zod'
-import { listOf, schemaOf, wholeNumber } from './body.ts'
-import { type EndpointEntry, integer, list, number, object, string } from './endpoint.ts'
+import { listOf, wholeNumber } from './body.ts'
 
 const text = z.string().min(1)
 const tokens = z.array(z.int('the number of a token').min(0, 'the number of a token')).min(1)
@@ -29,25 +28,3 @@ export const embeddingsBody = z
     user: z.string().nullish().describe('Your own name for the end user.'),
   })
   .meta({ examples: [{ model: 'alpha-embed-3-small', input: ['The gate is open.', 'The barrier is up.'] }] })
-
-const answer = object({
-  object: { const: 'list' },
-  data: list(
-    object({ object: { const: 'embedding' }, index: integer, embedding: { type: ['array', 'string'], items: number } }),
-  ),
-  model: string,
-  usage: object({ prompt_tokens: integer, total_tokens: integer }),
-})
-
-export const embeddings: EndpointEntry = {
-  route: 'POST /v1/embeddings',
-  aliases: ['/alpha/embeddings', '/alpha/v1/embeddings'],
-  tag: 'Text',
-  surface: 'responses',
-  sells: 'embedding',
-  title: 'Embeddings',
-  description: 'Turns texts into vectors whose nearness is nearness in meaning. An extension of the contract.',
-  returns: 'A `list` of `embedding`, one for each input and in their order, with `usage.prompt_tokens`.',
-  body: schemaOf(embeddingsBody),
-  answer,
-}

@@ -2,7 +2,6 @@
 // protocols and in the pipeline; only data endpoints are complete in their entries.
 
 import type { KindName } from '../meter/kind.ts'
-import { embeddings } from './embeddings.ts'
 import type { EndpointEntry, EndpointSpec } from './endpoint.ts'
 import { choice, inPath, integer, modelInPath, text } from './field.ts'
 import {
@@ -29,7 +28,6 @@ import {
 } from './generation-answers.ts'
 import { imageEdits, images } from './images.ts'
 import { withRouting } from './preference-body.ts'
-import { moderations, rerank, rerankV2 } from './rerank-and-moderation.ts'
 import { chatBody, compactBody, countTokensBody, messagesBody, quoteBody, responsesBody } from './text-bodies.ts'
 import { openaiVideoBody, videoBody } from './video-bodies.ts'
 
@@ -98,12 +96,8 @@ export const PAID = defineEndpoints({
   },
   gemini: generateContent,
   'gemini/stream': streamGenerateContent,
-  embeddings,
   'gemini/embed': embedContent,
   'gemini/embed_batch': batchEmbedContents,
-  rerank,
-  'rerank/v2': rerankV2,
-  moderations,
   images,
   'images/edits': imageEdits,
   video: {

@@ -16,8 +16,6 @@ import {
 import { readVideoBody } from '../protocols/media/video-task/request.ts'
 import type { PaidRequest } from '../protocols/protocol.ts'
 import { readGeminiEmbeddingsRequest } from '../protocols/text/gemini/embed.ts'
-import { readEmbeddingsRequest } from '../protocols/text/openai-embeddings.ts'
-import { readModerationsRequest, readRerankRequest } from '../protocols/text/rerank-and-moderation.ts'
 import type { ByteLease } from '../upstream/budget.ts'
 import type { Incoming, PaidSpec, RequestBody } from './read.ts'
 import { byModel, type Reader, readCreation, readData, readImage, readText, readVideo } from './readers.ts'
@@ -81,21 +79,15 @@ export const asked = (kind: KindName, ask: Ask, smallest?: Json): Serving => ({
 const TEXT: Serving = { read: readText }
 const DATA: Serving = { read: readData }
 
-const QUESTION = 'Hi'
-
-export const PAID_ENDPOINTS = paidEndpoints(PAID, {
+const PAID_ENDPOINTS = paidEndpoints(PAID, {
   chat: TEXT,
   responses: TEXT,
   'responses/compact': TEXT,
   messages: TEXT,
   gemini: TEXT,
   'gemini/stream': TEXT,
-  embeddings: asked('embedding', readEmbeddingsRequest, { input: QUESTION }),
   'gemini/embed': asked('embedding', (...given) => readGeminiEmbeddingsRequest(...given, 'one')),
   'gemini/embed_batch': asked('embedding', (...given) => readGeminiEmbeddingsRequest(...given, 'batch')),
-  rerank: asked('rerank', readRerankRequest, { query: QUESTION, documents: [QUESTION] }),
-  'rerank/v2': asked('rerank', (json, uid, model) => readRerankRequest(json, uid, model, 'cohere')),
-  moderations: asked('moderation', readModerationsRequest, { input: QUESTION }),
   images: { read: readImage, take: takePictures },
   'images/edits': { read: readImage, take: takeEdit },
   video: { read: readVideo },

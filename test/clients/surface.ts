@@ -11,6 +11,7 @@ import { ALL_ENDPOINTS } from '../../src/entries.ts'
 import { billingDetails, invoiceView } from '../../src/extensions/billing/invoices/views.ts'
 import { openapiDocument } from '../../src/extensions/docs/openapi.ts'
 import { pascal } from '../../src/extensions/docs/reference.ts'
+import { EMBEDDINGS } from '../../src/extensions/embeddings/endpoints.ts'
 import {
   newSessionView,
   pageLinkView,
@@ -51,7 +52,7 @@ export const PATHS = {
   responses: PAID.responses.path,
   messages: PAID.messages.path,
   countTokens: FREE.count_tokens.path,
-  embeddings: PAID.embeddings.path,
+  embeddings: EMBEDDINGS.embeddings.path,
   images: PAID.images.path,
   video: PAID.video.path,
   jobs: FREE.jobs.path,

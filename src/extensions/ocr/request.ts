@@ -7,11 +7,11 @@ import { readBody, wrong } from '../../protocols/check.ts'
 import { type Answer, garbled, type PaidRequest } from '../../protocols/protocol.ts'
 import { forwarded } from '../../protocols/text/forwarded.ts'
 import { readWhole, renamed } from '../../protocols/text/relay.ts'
-import { tableOf } from '../../protocols/text/request-members.ts'
+import { membersOf } from '../../protocols/text/request-members.ts'
 import { ocrBody, PAGES_MAX } from './endpoint.ts'
 import { countPdfPages } from './pdf-pages.ts'
 
-const MEMBERS = { table: tableOf([...Object.keys(ocrBody.shape), 'id']), limits: [] }
+const MEMBERS = membersOf({ forwarded: [...Object.keys(ocrBody.shape), 'id'], limits: [] })
 
 export function readOcrRequest(given: JsonText, uid: string, model?: Pick<Model, 'limits'>): PaidRequest {
   if (isObject(given.value.document) && 'file_id' in given.value.document)

@@ -4,7 +4,6 @@ import { type EndpointSpec, isDataEndpoint } from '../../catalog/endpoint.ts'
 import { ENDPOINTS } from '../../catalog/index.ts'
 import { readJson } from '../../kernel/json.ts'
 import { CLIENT_FORMATS, type ProtocolName, protocolsOf, TEXT_PROTOCOLS } from '../../meter/kind.ts'
-import { PAID_ENDPOINTS } from '../../pipeline/paid-endpoint.ts'
 import { isPaid } from '../../pipeline/read.ts'
 import { listCall } from '../../protocols/media/video-task/task.ts'
 import type { PaidRequest, Target } from '../../protocols/protocol.ts'
@@ -87,7 +86,7 @@ export function smallestRequest(
   endpoints: readonly EndpointSpec[],
 ): PaidRequest | undefined {
   const inJson = (body: object) => readJson(Buffer.from(JSON.stringify({ model: model.uid, ...body })))
-  for (const { sells, ask, smallest } of [...PAID_ENDPOINTS, ...endpoints.filter(isPaid)])
+  for (const { sells, ask, smallest } of endpoints.filter(isPaid))
     if (smallest && protocolsOf(sells).some((one) => one === protocol)) return ask?.(inJson(smallest), model.uid)
   if (!TEXT_PROTOCOLS.some((one) => one === protocol)) return undefined
   const clientFormat = CLIENT_FORMATS.find((one) => one === protocol) ?? 'openai-chat'

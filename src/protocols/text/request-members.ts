@@ -2,7 +2,6 @@
 // money or act for the operator are priced, rejected or left out by name. Unknown members go only to the format's own
 // maker, where new features begin.
 import { embeddingsBody } from '../../catalog/embeddings.ts'
-import { moderationsBody, rerankBody } from '../../catalog/rerank-and-moderation.ts'
 import type { TextBody } from '../../catalog/text-bodies.ts'
 import { type Fault, invalid } from '../../kernel/fault.ts'
 import { edited, isObject, type Json, type JsonText, withMembers } from '../../kernel/json.ts'
@@ -52,14 +51,6 @@ const TABLES = {
     ],
     words('messages images inputs image image_url documents'),
   ),
-  rerank: tableOf(
-    [
-      ...Object.keys(rerankBody.shape),
-      ...words('top_k truncation truncate max_chunks_per_doc truncate_prompt_tokens user'),
-    ],
-    words('images messages'),
-  ),
-  'openai-moderations': tableOf([...Object.keys(moderationsBody.shape), 'user']),
 } satisfies Readonly<Record<string, Table>>
 
 /** The formats besides those of text whose JSON members are forwarded. */
@@ -94,7 +85,7 @@ const DECIDING = new Set([
   ...Object.values(TABLES).flatMap((table) => [...table].flatMap(([name, rule]) => (rule === 'pass' ? [] : [name]))),
   ...words(`model messages input prompt instructions system documents query n stream stream_options thinking tools functions web_search_options
     service_tier speed inference_geo store background previous_response_id conversation thread container mcp_servers modalities audio
-    prediction chat_template_kwargs`),
+    prediction chat_template_kwargs images inputs image image_url`),
 ])
 export const isDeciding = (name: string) => DECIDING.has(name)
 

@@ -1,7 +1,7 @@
 // Rerank and moderations: the official openai package, unchanged, and what a call is held for and costs.
 import OpenAI from 'openai'
-import type { CatalogInput } from '../src/catalog/document.ts'
-import { assert, before, listen, pluck, started, test, testGateway, textOf } from './gateway.ts'
+import { assert, before, listen, pluck, started, test, testGateway, textOf } from '../../../test/gateway.ts'
+import type { CatalogInput } from '../../catalog/document.ts'
 
 /** A vendor whose answer a test says. */
 let answer: unknown

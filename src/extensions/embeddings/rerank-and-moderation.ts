@@ -1,12 +1,26 @@
 // Rerank and moderations. The request is forwarded unchanged, and only the usage is read from the answer.
 import { CONTEXT_TOKENS_DEFAULT, type Model } from '../../catalog/document.ts'
-import { moderationsBody, rerankBody } from '../../catalog/rerank-and-moderation.ts'
 import { isObject, type Json, type JsonText, objectOf } from '../../kernel/json.ts'
+import { words } from '../../kernel/words.ts'
 import { readCount, type Usage } from '../../meter/usage.ts'
-import { readBody, wrong } from '../check.ts'
-import { type Answer, garbled, type PaidRequest } from '../protocol.ts'
-import { forwarded } from './forwarded.ts'
-import { readWhole, renamed } from './relay.ts'
+import { readBody, wrong } from '../../protocols/check.ts'
+import { type Answer, garbled, type PaidRequest } from '../../protocols/protocol.ts'
+import { forwarded } from '../../protocols/text/forwarded.ts'
+import { readWhole, renamed } from '../../protocols/text/relay.ts'
+import { membersOf } from '../../protocols/text/request-members.ts'
+import { moderationsBody, rerankBody } from './endpoints.ts'
+
+const RERANKED = membersOf(
+  {
+    forwarded: [
+      ...Object.keys(rerankBody.shape),
+      ...words('top_k truncation truncate max_chunks_per_doc truncate_prompt_tokens user'),
+    ],
+    limits: [],
+  },
+  { refused: words('images messages') },
+)
+const MODERATED = membersOf({ forwarded: [...Object.keys(moderationsBody.shape), 'user'], limits: [] })
 
 /** Tokens around a query and a document. */
 const FRAME_TOKENS = 8
@@ -59,7 +73,7 @@ export function readRerankRequest(
   return {
     ...forwarded('rerank', '/rerank', json, {
       product: uid,
-      members: 'rerank',
+      members: RERANKED,
       answer: readsResults(uid, usageOf, written),
     }),
     worst: byTokens ? { input: most } : { call: calls },
@@ -77,7 +91,7 @@ export function readModerationsRequest(json: JsonText, uid: string): PaidRequest
   const worst = { call: isTexts ? input.length : 1 }
   const answer = readsResults(uid, () => worst)
   return {
-    ...forwarded('openai-moderations', '/moderations', json, { product: uid, members: 'openai-moderations', answer }),
+    ...forwarded('openai-moderations', '/moderations', json, { product: uid, members: MODERATED, answer }),
     worst,
   }
 }
