@@ -109,7 +109,7 @@ const YARD = 'ab'.repeat(500_000)
 /** How many times as long as there everything takes now. */
 const slowness = () => Math.max(1, msOf(/^[ab]*c/, YARD, 0) / YARDSTICK_MS)
 
-/** Found again: a machine that is busy is no problem of the pattern, which may take as many times longer as all else. */
+/** Found again, measured by what everything takes now: a busy machine is no problem of the pattern. */
 function isFoundAgain(attempt: (slow: number) => string | undefined): boolean {
   const before = slowness()
   return attempt(before) !== undefined && attempt(Math.max(before, slowness())) !== undefined
