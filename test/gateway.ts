@@ -51,6 +51,8 @@ const exceeding = new Set<string>()
 export interface TestGateway extends AsyncDisposable {
   readonly url: string
   readonly gateway: Gateway
+  /** Where people, settings and mails to people are: its own database, or before a ledger that of control. */
+  readonly control: Gateway['database']
   readonly sandbox: Sandbox
   readonly config: Config
   /** A new account with credits and a key of its own. */
@@ -247,6 +249,7 @@ export async function startGateway(options: TestGatewayOptions = {}): Promise<Te
   const made: TestGateway = {
     url,
     gateway: { ...gateway, database },
+    control: behind?.control.database ?? database,
     sandbox,
     config,
     async account({ credits = 1_000_000_000n, models = null } = {}) {
@@ -280,7 +283,8 @@ export async function startGateway(options: TestGatewayOptions = {}): Promise<Te
       )
       return row!
     },
-    sql: (text, values) => database.query({ text }, values),
+    // Who signs in does so at control: tests that count or forget tries mean those.
+    sql: (text, values) => (text.includes('login_attempt') ? made.control : database).query({ text }, values),
     mayExceedHold: (account) => void exceeding.add(account),
     async settled() {
       await until(async () => {
@@ -344,7 +348,7 @@ export async function startGateway(options: TestGatewayOptions = {}): Promise<Te
 }
 
 /** Every test gateway is a ledger of its own, with what is shared in another database. */
-const AS_LEDGER = process.env.TOLLGATE_TEST_AS_LEDGER !== undefined
+export const AS_LEDGER = process.env.TOLLGATE_TEST_AS_LEDGER !== undefined
 
 /** By the name of the ledger: gateways that share it share control. They go with the server. */
 const controls = new Map<string, Promise<FreshDatabase>>()
@@ -371,6 +375,10 @@ async function startAsLedger(
   assert.ok(gateway, 'the ledger did not open')
   return { control, gateway, close: () => control.close() }
 }
+
+/** Transactions of a test gateway, or of control before its ledger, that wait for a lock. */
+export const WAITING_FOR_LOCKS = `select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname in (current_database(), (
+  select option_value from pg_options_to_table((select srvoptions from pg_foreign_server where srvname = 'control')) where option_name = 'dbname'))`
 
 /** A hold is the most that a call can cost. One that has expired is compared with nothing. */
 function aboveHold(database: Pick<Gateway['database'], 'query'>, except: readonly string[]): Promise<unknown[]> {

@@ -6,7 +6,18 @@ import type { KeyView, NewKey } from '../src/admission/views.ts'
 import type { EndedView, MemberView, NewToken, WhoView } from '../src/identity/views.ts'
 import { sendBatch } from './batches.ts'
 import { freshDatabase } from './database.ts'
-import { after, assert, before, started, startGateway, type TestGateway, test, until } from './gateway.ts'
+import {
+  AS_LEDGER,
+  after,
+  assert,
+  before,
+  started,
+  startGateway,
+  type TestGateway,
+  test,
+  until,
+  WAITING_FOR_LOCKS,
+} from './gateway.ts'
 import { CLIENT_ID, CLIENT_SECRET, journey, startProvider } from './login-provider.ts'
 import { asBrowser, joined } from './operator-server.ts'
 import { openSocket, type TestSocket } from './socket-client.ts'
@@ -133,6 +144,14 @@ const statesOf = async (ids: string[]) => {
   return rows.map((row) => row.status)
 }
 
+/** What the row at control counts; in a ledger each key has a row of its own. */
+async function endedKeys(account: string, action: string, person = account): Promise<unknown> {
+  if (!AS_LEDGER) return (await audited(person, action)).keys
+  const text = `select count(*)::int as count from audit join api_key k on k.id = object
+    where action = 'key.revoke' and k.client is null and k.account_id = any($1)`
+  return (await g.sql<{ count: number }>(text, [[account, `${account}_test`] as never]))[0]?.count
+}
+
 async function audited(id: string, action: string): Promise<Record<string, unknown>> {
   const [row] = await g.sql<{ detail: Record<string, unknown> }>(
     'select detail from audit where action = $1 and (object = $2 or actor = $2) order by id desc limit 1',
@@ -179,8 +198,10 @@ async function leaves(
   const ended = await leave({ id, me: equipped.me, person, owner })
   await requireGone(equipped)
   assert.equal(await status(g, key), 200)
-  if (ended) assert.deepEqual(ended, { keys: 6, handedOver: 0, programs: 1, tokens: 0, links: 0 })
-  assert.equal((await audited(action === 'person.delete' ? equipped.me : id, action)).keys, 6)
+  // A login is deleted at control, and the ledger ends what the person had there a moment later.
+  if (ended && !(AS_LEDGER && action === 'person.delete'))
+    assert.deepEqual(ended, { keys: 6, handedOver: 0, programs: 1, tokens: 0, links: 0 })
+  assert.equal(await endedKeys(id, action, action === 'person.delete' ? equipped.me : id), 6)
 }
 
 row('a member is removed', ALL, () =>
@@ -242,7 +263,7 @@ row('a group at the login provider is lost', ALL, async () => {
   corp.people.set('mara', mara)
   await signInByCorp('mara')
   await requireGone(equipped)
-  assert.equal((await audited(id, 'member.remove')).keys, 6)
+  assert.equal(await endedKeys(id, 'member.remove'), 6)
 })
 
 test('a directory ends a person who signs in by their provider at the same moment', async () => {
@@ -255,8 +276,7 @@ test('a directory ends a person who signs in by their provider at the same momen
   const { ended } = await g.gateway.database.transaction(async (tx) => {
     await tx.query({ text: 'select 1 from scim_user where person_id = $1 for update' }, [made.id])
     const ended = directory('PATCH', `/Users/${made.id}`, inactive)
-    const waiting = `select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
-    await until(async () => (await g.sql(waiting)).length > 0)
+    await until(async () => (await g.sql(WAITING_FOR_LOCKS)).length > 0)
     await signInByCorp('dora')
     return { ended }
   })

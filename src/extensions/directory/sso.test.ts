@@ -1,5 +1,6 @@
 // Single sign-on against real providers: who comes in, who does not, and what somebody tries who would like to be
 // another person.
+import { WAITING_FOR_LOCKS } from '../../../test/gateway.ts'
 import { after, assert, before, beforeEach, pluck, test, until, words } from '../../../test/kit.ts'
 import {
   CLIENT_ID,
@@ -320,8 +321,7 @@ test('whose session ends while they connect a login, as when their mailbox is pr
   const { connecting } = await server.database.transaction(async (tx) => {
     await tx.query({ text: 'select 1 from person where id = $1 for update' }, [user.id])
     const connecting = finish(browser, 'bad', new URLSearchParams({ code: 'c', state: asked.get('state')! }))
-    const waiting = `select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
-    await until(async () => (await sql(waiting)).length > 0)
+    await until(async () => (await sql(WAITING_FOR_LOCKS)).length > 0)
     await tx.query({ text: 'delete from session where person_id = $1' }, [user.id])
     return { connecting }
   })

@@ -92,7 +92,7 @@ async function signUp(email: string, input: Record<string, unknown> = {}, ip?: s
 }
 
 test('sign-up is off until an operator turns it on', async () => {
-  await sql(`delete from setting where name = 'sign-up'`)
+  await g.control.query({ text: `delete from setting where name = 'sign-up'` })
   const visitor = browser()
   assert.equal((await visitor<{ mode: string }>('GET', '/public/sign-up')).data.mode, 'off')
   assert.equal((await visitor('POST', '/public/sign-up', { email: 'new@example.com' })).status, 403)
@@ -178,7 +178,7 @@ test('answers say nothing about whether an address is known, and neither does th
     return [status, text.replace(/"requestId":"[^"]+"/, ''), [...headers.keys()].sort().join()]
   }
   // Nothing that differs can be done while these tables are locked: the answers come all the same.
-  await g.gateway.database.transaction(async (tx) => {
+  await g.control.transaction(async (tx) => {
     await tx.query({ text: 'lock table person, invite, delivery in access exclusive mode' })
     for (const path of ['/public/sign-up', '/public/password'])
       assert.deepEqual(await ask(path, 'known@example.com'), await ask(path, 'unknown@example.com'))
@@ -190,9 +190,8 @@ test('answers say nothing about whether an address is known, and neither does th
     'You already have a login at Tollgate',
   ])
   await g.gateway.asked.idle()
-  const rows = await sql<{ event: string }>(
-    `select event from delivery where shown = 'unknown@example.com' order by id`,
-  )
+  const text = `select event from delivery where shown = 'unknown@example.com' order by id`
+  const rows = await g.control.query<{ event: string }>({ text })
   assert.deepEqual(rows, [{ event: 'person.confirm' }], 'a stranger gets no mail about a password')
 })
 
@@ -464,7 +463,8 @@ test('who deletes their login goes, what they paid and used stays, and starting 
 
 test('the last owner of an account with members, and the last operator, cannot leave', async () => {
   const { person, account } = await signUp('boss@example.com')
-  await person('POST', `/accounts/${account}/invites`, { email: 'staff@example.com', role: 'member' })
+  const invited = await person('POST', `/accounts/${account}/invites`, { email: 'staff@example.com', role: 'member' })
+  assert.equal(invited.status, 200, invited.text)
   const staff = browser()
   const mail = await post.newest('staff@example.com')
   await staff('POST', `/invites/${mail.token}`, { password: PASSWORD })
@@ -479,7 +479,8 @@ test('the last owner of an account with members, and the last operator, cannot l
 
 test('of two owners, and of two operators, who delete their logins at the same moment, one stays', async () => {
   const invited = async (by: ReturnType<typeof browser>, path: string, body: { email: string; role: string }) => {
-    await by('POST', path, body)
+    const made = await by('POST', path, body)
+    assert.equal(made.status, 200, made.text)
     const { token } = await post.newest(body.email)
     const person = browser()
     assert.equal((await person('POST', `/invites/${token}`, { password: PASSWORD })).status, 200)
