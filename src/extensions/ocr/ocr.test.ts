@@ -2,7 +2,7 @@
 
 import { json } from 'node:stream/consumers'
 import { deflateSync } from 'node:zlib'
-import { assert, atOnce, listen, pluck, started, test, testGateway, until } from '../../../test/gateway.ts'
+import { assert, atOnce, listen, needs, pluck, started, test, testGateway, until } from '../../../test/gateway.ts'
 import { connect } from '../../../test/mcp/client.ts'
 import type { CatalogInput } from '../../catalog/document.ts'
 
@@ -186,7 +186,7 @@ test('what is wrong with a request is said by the field, and nothing is held', a
   assert.deepEqual(await g.balance(id), { posted: 1_000_000_000n, held: 0n })
 })
 
-test('an agent reads a document by the tool, and the sandbox reads what it is told', async () => {
+test('an agent reads a document by the tool, and the sandbox reads what it is told', needs('agents'), async () => {
   const { key } = await g.account()
   const client = await connect(g.url, key)
   const found = (await client.callTool({
