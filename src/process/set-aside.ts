@@ -29,11 +29,11 @@ export function createSetAside(deps: {
   readonly log: Log
 }): SetAside {
   let named: string[] = []
+  let told: readonly string[] = []
   const list = () => [...deps.catalog.current.setAside, ...named]
   return {
     list,
     async look() {
-      const before = new Set(list())
       const rows = await deps.database.query<{ what: string; name: string; rows: number }>(NAMES, [
         LIMIT_NAMES,
         OPERATOR_ROLES,
@@ -41,9 +41,10 @@ export function createSetAside(deps: {
         SCOPES,
       ])
       named = rows.map(({ what, name, rows: count }) => `${what} ${name}: in ${count} ${count === 1 ? 'row' : 'rows'}`)
-      const fresh = list().filter((part) => !before.has(part) || before.size === 0)
-      if (fresh.length > 0)
-        deps.log.warn({ setAside: list() }, 'stored data is unknown to this version of Tollgate and is not used')
+      const now = list()
+      if (now.some((part) => !told.includes(part)))
+        deps.log.warn({ setAside: now }, 'stored data is unknown to this version of Tollgate and is not used')
+      told = now
     },
   }
 }
