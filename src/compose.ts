@@ -35,6 +35,7 @@ import { directory } from './extensions/directory/extension.ts'
 import { docs } from './extensions/docs/extension.ts'
 import { embeddings } from './extensions/embeddings/extension.ts'
 import { finance } from './extensions/finance/extension.ts'
+import { gemini } from './extensions/gemini/extension.ts'
 import { guardrails } from './extensions/guardrails/extension.ts'
 import { logins } from './extensions/logins/extension.ts'
 import { ocr } from './extensions/ocr/extension.ts'
@@ -76,6 +77,7 @@ import { createResponseCache } from './pipeline/response-cache.ts'
 import { startMaintenance } from './process/maintenance.ts'
 import { createSetAside } from './process/set-aside.ts'
 import { boundTokens } from './protocols/data/http-api.ts'
+import { addFormats } from './protocols/text/formats.ts'
 import { createBilling } from './reports/billing.ts'
 import { createStatements } from './reports/statement.ts'
 import { type Figures, withBeside } from './telemetry/metrics.ts'
@@ -140,6 +142,7 @@ export const EXTENSIONS = [
   docs,
   embeddings,
   finance,
+  gemini,
   guardrails,
   logins,
   ocr,
@@ -155,6 +158,7 @@ export const EXTENSIONS = [
   warehouse,
 ] as const satisfies readonly Extension<never, never>[]
 addSections(EXTENSIONS.flatMap(({ catalog }) => catalog ?? []))
+addFormats(EXTENSIONS.flatMap((one) => one.formats))
 addAccountRules(EXTENSIONS.flatMap((one) => one.verify))
 
 export type Store = Awaited<ReturnType<typeof openStore>>
@@ -472,7 +476,9 @@ async function openStore(options: GatewayOptions) {
     initial: options.initialCatalog ?? (await readDefaultCatalog()),
     added: on.flatMap(({ entries }) => entries),
     sockets: on.flatMap((one) => one.sockets),
-    off: EXTENSIONS.flatMap((one) => (one.catalog && !isOn(config, one) ? [one.catalog.name] : [])),
+    off: EXTENSIONS.filter((one) => !isOn(config, one)).flatMap(({ catalog, formats }) =>
+      [...formats, ...(catalog ? [catalog] : [])].map(({ name }) => name),
+    ),
   })
   const apiKeys = createApiKeys({
     database,

@@ -22,6 +22,7 @@ import type { Ledger } from './ledger/ledger.ts'
 import type { Resource } from './operator/resource.ts'
 import type { PathHooks } from './pipeline/hooks.ts'
 import type { PaidEndpoint } from './pipeline/paid-endpoint.ts'
+import type { TextFormat } from './protocols/text/format.ts'
 import type { Billing } from './reports/billing.ts'
 import type { CallStore } from './reports/dialect.ts'
 import type { CheckDeps, VendorChecks } from './routing/checks.ts'
@@ -96,6 +97,8 @@ export interface Extension<Core, Place, Own = object> {
   readonly logins: ((of: LoginParts) => Logins) | undefined
   readonly checks: ((of: CheckDeps) => VendorChecks) | undefined
   readonly tracer: ((of: TracerParts) => Tracer | undefined) | undefined
+  /** The text formats that it adds. */
+  readonly formats: readonly TextFormat[]
   /** The endpoints that it adds to the public API. */
   readonly entries: readonly Entry[]
   /** Addresses that take WebSockets, and nothing else. */
@@ -149,7 +152,12 @@ interface Parts<Core, Own, Place> {
   readonly checks?: (of: CheckDeps) => VendorChecks
   /** Follows every call; undefined: it is not configured. */
   readonly tracer?: (of: TracerParts) => Tracer | undefined
-  /** Endpoints of the public API, with their ids; `endpoints` mounts the free ones. */
+  /** Text formats that it adds; their names are in `meter/kind.ts`. */
+  readonly formats?: readonly TextFormat[]
+  /**
+   * Endpoints of the public API, with their ids; `endpoints` mounts the free ones. One with the id of a core's takes
+   * its place: it has further addresses.
+   */
   readonly entries?: readonly Entry[]
   readonly sockets?: readonly EndpointSpec[]
   /** Constructs what the other members use besides the core. */
@@ -180,6 +188,7 @@ export function defineExtension<Core extends object, Own extends object = object
   logins,
   checks,
   tracer,
+  formats = [],
   entries = [],
   sockets = [],
   open,
@@ -209,6 +218,7 @@ export function defineExtension<Core extends object, Own extends object = object
     logins,
     checks,
     tracer,
+    formats,
     entries,
     sockets,
     // To be described, resources are made of nothing: they use their parts only when they run.

@@ -152,8 +152,7 @@ test('addresses of vendors that are not offered say what to use, in the shape of
     ['POST', '/v1/fine_tuning/jobs', /Fine-tuning is not offered/],
     ['POST', '/v1/uploads', /POST \/v1\/files/],
     ['POST', '/v1/realtime/sessions', /client_secrets/],
-    ['POST', '/gemini/v1beta/cachedContents', /Send the content itself/],
-    ['POST', '/gemini/upload/v1beta/files', /inlineData/],
+    ['POST', '/v1beta/cachedContents', /Send the content itself/],
   ]
   for (const [method, path, words] of cases) {
     const body = await jsonOf<any>(fetch(g.url + path, { method, headers: { authorization: `Bearer ${key}` } }), 404)

@@ -11,7 +11,6 @@ import { closing } from './started.ts'
 /** Carries the server's connection from the runner to the test processes. */
 export const SERVER_VARIABLE = 'TOLLGATE_TEST_SERVER'
 /** The extensions that gateways of tests are started without. */
-export const EXTENSIONS_OFF_VARIABLE = 'TOLLGATE_TEST_EXTENSIONS_OFF'
 
 const TEMPLATE = 'tollgate_template'
 const TEMPLATE_LOCK = 7_046_029_255

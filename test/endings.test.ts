@@ -4,7 +4,7 @@ import type { CatalogInput } from '../src/catalog/document.ts'
 import { freshDatabase } from './database.ts'
 import { faultModel, startVendor, usage, type VendorCall, wholeAnswer, wholeStream } from './faults/chat-vendor.ts'
 import { FORMATS, type MediaName, mediaOf } from './formats.ts'
-import { above, assert, offers, pause, started, startGateway, type TestGateway, test, until } from './gateway.ts'
+import { above, assert, isOff, offers, pause, started, startGateway, type TestGateway, test, until } from './gateway.ts'
 import { fixture } from './text-replay.ts'
 
 const JSON_TYPE = 'application/json'
@@ -26,6 +26,25 @@ interface Kind {
 }
 
 /** Everything but the model's kind, routes and price is as with the model of the text faults. */
+const GEMINI: Record<string, Kind> = {
+  gemini: {
+    path: FORMATS.gemini.path,
+    body: FORMATS.gemini.body('Hello'),
+    model: { clientFormats: ['gemini'], protocol: 'gemini' },
+    answer: [JSON_TYPE, fixture('gemini', 'text.json')],
+    price: 180n,
+    begun: 6n,
+  },
+  'gemini-stream': {
+    path: (model) => FORMATS.gemini.path(model, true),
+    body: FORMATS.gemini.body('Hello'),
+    model: { clientFormats: ['gemini'], protocol: 'gemini' },
+    answer: [SSE, fixture('gemini', 'text.sse')],
+    price: 180n,
+    begun: 7n,
+    streams: true,
+  },
+}
 const KINDS: Record<string, Kind> = {
   chat: {
     path: CHAT.path,
@@ -44,23 +63,7 @@ const KINDS: Record<string, Kind> = {
     begun: 6n,
     streams: true,
   },
-  gemini: {
-    path: FORMATS.gemini.path,
-    body: FORMATS.gemini.body('Hello'),
-    model: { clientFormats: ['gemini'], protocol: 'gemini' },
-    answer: [JSON_TYPE, fixture('gemini', 'text.json')],
-    price: 180n,
-    begun: 6n,
-  },
-  'gemini-stream': {
-    path: (model) => FORMATS.gemini.path(model, true),
-    body: FORMATS.gemini.body('Hello'),
-    model: { clientFormats: ['gemini'], protocol: 'gemini' },
-    answer: [SSE, fixture('gemini', 'text.sse')],
-    price: 180n,
-    begun: 7n,
-    streams: true,
-  },
+  ...(isOff('gemini') ? {} : GEMINI),
   ...media({
     type: 'embedding',
     format: 'openai-embeddings',

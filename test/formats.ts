@@ -1,8 +1,17 @@
 // What the tests know of each format, in one place: where its callers ask, what they send at least, and what its
 // vendors answer.
 import type { CatalogInput } from '../src/catalog/document.ts'
-import { CLIENT_FORMATS, type ClientFormatName } from '../src/meter/kind.ts'
+import { gemini } from '../src/extensions/gemini/extension.ts'
+import type { ClientFormatName } from '../src/meter/kind.ts'
+import { CLIENT_FORMATS as ALL } from '../src/meter/kind.ts'
+import { addFormats } from '../src/protocols/text/formats.ts'
 import { PICTURE } from './picture.ts'
+import { isOff } from './runs.ts'
+
+// As compose.ts does for gateways.
+addFormats(gemini.formats)
+/** What callers of the gateways of this run can speak. */
+export const CLIENT_FORMATS = ALL.filter((name) => name !== 'gemini' || !isOff(name))
 
 type Json = Record<string, any>
 

@@ -9,7 +9,7 @@ import { after, before } from 'node:test'
 import { inspect } from 'node:util'
 import { type Sandbox, startSandbox } from '../sandbox/server.ts'
 import { digestOf, makeKey } from '../src/admission/api-key.ts'
-import { ENDPOINTS, inReferenceOrder } from '../src/catalog/index.ts'
+import { withAdded } from '../src/catalog/index.ts'
 import { storedCatalogs } from '../src/catalog/store.ts'
 import { EXTENSIONS, type Gateway, type GatewayOptions, readDefaultCatalog } from '../src/compose.ts'
 import { type Config, readConfig } from '../src/config.ts'
@@ -24,8 +24,9 @@ import { type Log, silentLog } from '../src/kernel/log.ts'
 import { createSecrets } from '../src/kernel/secret.ts'
 import { newId, realWorld, type World } from '../src/kernel/world.ts'
 import { checkAnswers } from './answers.ts'
-import { bookedBefore, EXTENSIONS_OFF_VARIABLE, type FreshDatabase, freshDatabase, WAIT_FACTOR } from './database.ts'
+import { bookedBefore, type FreshDatabase, freshDatabase, WAIT_FACTOR } from './database.ts'
 import { FAST } from './job-pace.ts'
+import { isOff, OFF } from './runs.ts'
 import { until } from './until.ts'
 
 export * from './kit.ts'
@@ -102,22 +103,10 @@ export interface Call {
 
 type Values = Parameters<Gateway['database']['query']>[1]
 
-const OFF = (process.env[EXTENSIONS_OFF_VARIABLE] ?? '').split(',')
-export const isOff = (extension: string) => OFF.includes('all') || OFF.includes(extension)
-
-/** For a test that uses these extensions: with --no-extensions and --alone they may be switched off. */
-export const needs = (...extensions: readonly string[]) => {
-  const off = extensions.filter(isOff)
-  return { skip: off.length > 0 && `without ${off.join(', ')}` }
-}
-
-/** For a test of what an extension adds: there is none with --no-extensions. */
-export const WITH_EXTENSIONS = { skip: OFF.includes('all') && 'without extensions' }
-
 const ON = EXTENSIONS.filter(({ name }) => !isOff(name))
 
 /** The endpoints of test gateways. */
-export const OFFERED = inReferenceOrder([...ENDPOINTS, ...ON.flatMap(({ entries }) => [...entries])])
+export const OFFERED = withAdded(ON.flatMap(({ entries }) => [...entries]))
 export const offers = (id: string) => OFFERED.some((one) => one.id === id)
 /** For a test of an endpoint that an extension brings. */
 export const whereOffered = (id: string) => ({ skip: !offers(id) && `no extension here offers ${id}` })

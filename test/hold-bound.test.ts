@@ -3,9 +3,9 @@
 import { json } from 'node:stream/consumers'
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'
 import type { CatalogInput } from '../src/catalog/document.ts'
-import { CLIENT_FORMATS, type ClientFormatName } from '../src/meter/kind.ts'
+import type { ClientFormatName } from '../src/meter/kind.ts'
 import { openedAlerts } from './alerts.ts'
-import { FORMATS, formatOf, requestTo } from './formats.ts'
+import { CLIENT_FORMATS, FORMATS, formatOf, requestTo } from './formats.ts'
 import { assert, listen, runs, started, startGateway, test, WITH_EXTENSIONS } from './gateway.ts'
 
 type Body = Record<string, any>
@@ -323,7 +323,7 @@ test('options of tools that a vendor bills differently have a price or are rejec
   assert.ok(held > 3n * 10n * 1_000_000n && held > plain.held, `${held} of ${plain.held}`)
 })
 
-test('several turns of a search at Google are charged as reported', async () => {
+test('several turns of a search at Google are charged as reported', WITH_EXTENSIONS, async () => {
   const { id, key } = await g.account()
   g.mayExceedHold(id)
   report = { input: 900_000, output: 10 }

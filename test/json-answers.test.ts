@@ -1,9 +1,9 @@
 // `x-tollgate-json`: answers that are repaired, and answers that are checked, in the four formats; charged as the
 // vendor billed them.
 import type { CatalogInput } from '../src/catalog/document.ts'
-import { CLIENT_FORMATS, type ClientFormatName } from '../src/meter/kind.ts'
+import type { ClientFormatName } from '../src/meter/kind.ts'
 import { MODEL, startVendor, usage, wholeAnswer } from './faults/chat-vendor.ts'
-import { FORMATS, requestTo } from './formats.ts'
+import { CLIENT_FORMATS, FORMATS, requestTo } from './formats.ts'
 import { assert, started, startGateway, test } from './gateway.ts'
 
 let text = ''

@@ -3,7 +3,6 @@
 import Anthropic from '@anthropic-ai/sdk'
 import { GoogleGenAI } from '@google/genai'
 import OpenAI from 'openai'
-import { CLIENT_FORMATS } from '../src/meter/kind.ts'
 import { freshDatabase } from './database.ts'
 import {
   chunk,
@@ -15,6 +14,7 @@ import {
   usageChunk,
   wholeAnswer,
 } from './faults/chat-vendor.ts'
+import { CLIENT_FORMATS } from './formats.ts'
 import { startGateway, type TestGateway } from './gateway.ts'
 import { assert, atLeast, atOnce, before, none, pluck, started, test, until } from './kit.ts'
 import { connect } from './mcp/client.ts'

@@ -4,10 +4,10 @@
 import type { ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
 import type { CatalogInput } from '../src/catalog/document.ts'
-import { CLIENT_FORMATS, type ClientFormatName, PROTOCOLS, type ProtocolName, UNIT_NAMES } from '../src/meter/kind.ts'
+import { type ClientFormatName, PROTOCOLS, type ProtocolName, UNIT_NAMES } from '../src/meter/kind.ts'
 import { answered, callersGone, sendBatch } from './batches.ts'
 import { post } from './faults/raw-client.ts'
-import { chatChunk, event, FORMATS, formatOf, requestTo } from './formats.ts'
+import { CLIENT_FORMATS, chatChunk, event, FORMATS, formatOf, requestTo } from './formats.ts'
 import { assert, BY, type Call, listen, none, OPERATOR_TOKEN, started, test, testGateway, until } from './gateway.ts'
 import { connect } from './mcp/client.ts'
 import {

@@ -2,8 +2,9 @@
 // report that has it, and what is due for that.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
-import { CLIENT_FORMATS, type ClientFormatName, type ProtocolName, UNITS, type Unit } from '../src/meter/kind.ts'
+import { type ClientFormatName, type ProtocolName, UNITS, type Unit } from '../src/meter/kind.ts'
 import { fixtureOf } from './fixture.ts'
+import { CLIENT_FORMATS } from './formats.ts'
 
 // ---- The published members.
 

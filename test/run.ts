@@ -30,7 +30,8 @@ import { buildConsole } from '../console/build.ts'
 import { startEmbedded } from '../src/extensions/postgres/embedded.ts'
 import { writeClients } from './clients/write.ts'
 import type { Counted } from './counts.ts'
-import { EXTENSIONS_OFF_VARIABLE, SERVER_VARIABLE } from './database.ts'
+import { SERVER_VARIABLE } from './database.ts'
+import { EXTENSIONS_OFF_VARIABLE } from './runs.ts'
 
 const ROOT = resolve(import.meta.dirname, '..')
 const PREFIX = 'tollgate-test-'

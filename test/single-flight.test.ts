@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import type { CatalogInput } from '../src/catalog/document.ts'
 import { realWorld, type World } from '../src/kernel/world.ts'
-import { CLIENT_FORMATS, type ClientFormatName } from '../src/meter/kind.ts'
+import type { ClientFormatName } from '../src/meter/kind.ts'
 import {
   CHAT_PATH,
   chunk,
@@ -15,7 +15,7 @@ import {
   wholeAnswer,
   wholeStream,
 } from './faults/chat-vendor.ts'
-import { FORMATS, requestTo } from './formats.ts'
+import { CLIENT_FORMATS, FORMATS, requestTo } from './formats.ts'
 import { assert, beforeEach, type Call, started, startGateway, test, until } from './gateway.ts'
 
 const FULL = 50n

@@ -2,9 +2,8 @@
 // door's request. Run with GOLDEN=write to write them anew, and read the difference before committing it.
 import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { CLIENT_FORMATS } from '../src/meter/kind.ts'
 import { FORMATS as PRODUCT } from '../src/protocols/text/formats.ts'
-import { PAIRS } from './formats.ts'
+import { CLIENT_FORMATS, PAIRS } from './formats.ts'
 import { assert, test } from './kit.ts'
 import { FIXTURES, fixture, openBody, openPair, recordingsOf, replay, traitsOf } from './text-replay.ts'
 import { asked, rejections, told } from './wrong-bodies.ts'

@@ -1,9 +1,9 @@
 // Shapes of real vendors' answers that once broke something, written by hand: small, and read in every format.
 import catalog from '../src/catalog/default.json' with { type: 'json' }
 import { checkDocument } from '../src/catalog/document.ts'
-import { CLIENT_FORMATS, type ClientFormatName } from '../src/meter/kind.ts'
+import type { ClientFormatName } from '../src/meter/kind.ts'
 import { fixtureOf } from './fixture.ts'
-import { FORMATS } from './formats.ts'
+import { CLIENT_FORMATS, FORMATS } from './formats.ts'
 import { assert, test } from './kit.ts'
 import { eventsOf, saidBy } from './long/said.ts'
 import { openPair, replay, UID } from './text-replay.ts'

@@ -20,13 +20,12 @@ import type { PathHooks } from '../pipeline/hooks.ts'
 import { inBatch, isBatchable } from '../pipeline/in-batch.ts'
 import { broughtBy, isPaid, type PaidSpec, type Read, type ReadDeps, type RequestBody, read } from '../pipeline/read.ts'
 import { permitAt } from '../pipeline/readers.ts'
-import { countGeminiTokens } from '../protocols/text/gemini/count.ts'
 import { countResponseTokens, countTokens, readModelName } from '../protocols/text/text.ts'
 import { balanceSentence } from '../reports/balance-sentence.ts'
 import { HELD } from '../reports/figures.ts'
 import { accountFacts, readBalance } from '../reports/statement.ts'
 import { type ByteBudget, type ByteLease, SMALL_BODY_BYTES } from '../upstream/budget.ts'
-import type { HandlersOf, RequestContext } from './api.ts'
+import type { Handle, HandlersOf } from './api.ts'
 import { createModelLists } from './models.ts'
 import { jsonBody } from './server/body.ts'
 import type { Caller } from './server/caller.ts'
@@ -43,31 +42,15 @@ export interface AccountDeps extends Pick<PathHooks, 'background'> {
 
 export function accountHandlers(
   deps: AccountDeps,
-): HandlersOf<
-  'models' | 'models/{id}' | 'account' | 'quote' | 'count_tokens' | 'gemini/count_tokens' | 'responses/input_tokens'
-> {
+): HandlersOf<'models' | 'models/{id}' | 'account' | 'quote' | 'count_tokens' | 'responses/input_tokens'> {
   const { catalog } = deps
   const lists = createModelLists(() => catalog.current)
-  const send = (out: Caller, body: string) => out.send(200, { 'content-type': 'application/json; charset=utf-8' }, body)
-
-  /** A model that the key could not ask has no tokens to count. */
-  const counted = (request: RequestContext, spec: EndpointSpec, count: (json: JsonText) => number): number => {
-    const json = readJson(jsonBody(request))
-    const tokens = count(json)
-    const { model = readModelName(json) } = request.params
-    permitAt(spec, model, { catalog: catalog.current, principal: request.principal })
-    return tokens
-  }
-
   return {
-    count_tokens: (request, out) =>
-      send(out, JSON.stringify({ input_tokens: counted(request, FREE.count_tokens, countTokens) })),
-    'responses/input_tokens': (request, out) => {
-      const input_tokens = counted(request, FREE['responses/input_tokens'], countResponseTokens)
-      return send(out, JSON.stringify({ object: 'response.input_tokens', input_tokens }))
-    },
-    'gemini/count_tokens': (request, out) =>
-      send(out, JSON.stringify({ totalTokens: counted(request, FREE['gemini/count_tokens'], countGeminiTokens) })),
+    count_tokens: counting(FREE.count_tokens, catalog, (json) => ({ input_tokens: countTokens(json) })),
+    'responses/input_tokens': counting(FREE['responses/input_tokens'], catalog, (json) => ({
+      object: 'response.input_tokens',
+      input_tokens: countResponseTokens(json),
+    })),
     models: (request, out) => send(out, lists.list(request.principal, request.id, request.route.surface)),
     'models/{id}': (request, out) =>
       send(out, lists.retrieve(request.principal, request.id, request.param('id'), request.route.surface)),
@@ -86,6 +69,19 @@ export function accountHandlers(
     },
   }
 }
+
+const send = (out: Caller, body: string) => out.send(200, { 'content-type': 'application/json; charset=utf-8' }, body)
+
+/** A free endpoint that counts tokens. A model that the key could not ask has none to count. */
+export const counting =
+  (spec: EndpointSpec, catalog: Pick<CatalogStore, 'current'>, count: (json: JsonText) => object): Handle =>
+  (request, out) => {
+    const json = readJson(jsonBody(request))
+    const counted = count(json)
+    const { model = readModelName(json) } = request.params
+    permitAt(spec, model, { catalog: catalog.current, principal: request.principal })
+    return send(out, JSON.stringify(counted))
+  }
 
 /** The account of a key, and what the key may do. */
 export async function readAccount(

@@ -9,7 +9,7 @@ import type { RecordingPolicy } from '../admission/views.ts'
 import { type EndpointSpec, isDataEndpoint, type Surface } from '../catalog/endpoint.ts'
 import { isId } from '../catalog/field.ts'
 import type { FreeId } from '../catalog/generation.ts'
-import { definedEndpoints, ENDPOINTS } from '../catalog/index.ts'
+import { definedEndpoints, withAdded } from '../catalog/index.ts'
 import type { RequestHeaders } from '../catalog/query.ts'
 import type { CatalogStore } from '../catalog/store.ts'
 import { asFault, CLIENT_CLOSED, Fault } from '../kernel/fault.ts'
@@ -158,7 +158,8 @@ export function mountApi(api: Api, { free, paid, catalog }: Endpoints): void {
     return isPaid(spec) ? paid(spec) : free[spec.id as FreeId]
   }
 
-  mountAll(api, [...ENDPOINTS, ...catalog.current.added.filter(isPaid)], handleOf)
+  const own = withAdded(catalog.current.added).filter((spec) => isPaid(spec) || Object.hasOwn(free, spec.id))
+  mountAll(api, own, handleOf)
   // Those of products come and go with the versions of the catalog.
   api.follow(
     () => definedEndpoints(catalog.current),

@@ -1,7 +1,7 @@
 // The catalog document: vendors, models and data endpoints with their routes and prices, validated as a whole.
 import { readFile } from 'node:fs/promises'
 import * as z from 'zod'
-import { isObject } from '../kernel/json.ts'
+import { isObject, objects } from '../kernel/json.ts'
 import { readStored } from '../kernel/stored.ts'
 import { CLIENT_FORMATS, KIND_NAMES, type KindName, kindRow, PROTOCOLS } from '../meter/kind.ts'
 import { byokFee, factor, type Pricing, positive, pricing } from '../meter/price.ts'
@@ -444,7 +444,7 @@ type CheckedDocument =
   | { ok: false; problems: string[]; paths: readonly (readonly PropertyKey[])[] }
 
 interface Given {
-  /** Sections of extensions that are switched off. */
+  /** Sections and text formats of extensions that are switched off. */
   readonly off?: readonly string[] | undefined
   /** The document that is stored: what nobody here knows of it may stay. */
   readonly kept?: unknown
@@ -488,7 +488,7 @@ const PARTS = ['vendors.*', 'models.*', 'models.*.routes.*', 'endpoints.*', 'end
  * Of a version that another version of Tollgate may have written. Undefined: what is wrong is of no part that may be
  * missing.
  */
-export function readDocument(input: unknown, { off }: Given = {}) {
+export function readDocument(input: unknown, { off = [] }: Given = {}) {
   const strange = unknownIn(input)
   const cleaned = without(input, strange)
   const families = readStored(isObject(cleaned) ? (cleaned.families ?? {}) : {}, {
@@ -497,7 +497,10 @@ export function readDocument(input: unknown, { off }: Given = {}) {
     inWords,
   })
   const lost = new Set(families?.setAside.map((text) => text.split(':')[0]))
-  const known = isObject(cleaned) && lost.size > 0 ? withoutFamilies(cleaned, lost) : cleaned
+  const { known, unspoken } = withoutFormats(
+    isObject(cleaned) && lost.size > 0 ? withoutFamilies(cleaned, lost) : cleaned,
+    off,
+  )
   const parts = allSections().flatMap(({ name, parts = [] }) => parts.map((part) => `${name}.${part}`))
   const read = readStored(known, { schema: documentSchema(off), parts: [...PARTS, ...parts], inWords })
   return (
@@ -506,10 +509,27 @@ export function readDocument(input: unknown, { off }: Given = {}) {
       setAside: [
         ...strange.map((name) => `${name}: is no section that this version knows`),
         ...(families?.setAside.map((text) => `families.${text}`) ?? []),
+        ...unspoken,
         ...read.setAside,
       ],
     }
   )
+}
+
+/** Without the routes in formats that are switched off, and the models that have no other. */
+function withoutFormats(input: unknown, off: readonly string[]): { known: unknown; unspoken: string[] } {
+  const unspoken: string[] = []
+  if (!isObject(input) || !isObject(input.models) || off.length === 0) return { known: input, unspoken }
+  const models = Object.entries(input.models).flatMap(([uid, model]) => {
+    const routes = isObject(model) ? objects(model.routes) : []
+    const spoken = routes.filter(({ protocol }) => !off.includes(String(protocol)))
+    if (spoken.length === routes.length) return [[uid, model] as const]
+    const lost = routes.find((route) => !spoken.includes(route))?.protocol
+    const what = spoken.length === 0 ? '' : ' (a route)'
+    unspoken.push(`models.${uid}${what}: the extension with the format "${lost}" is switched off`)
+    return spoken.length === 0 ? [] : [[uid, { ...Object(model), routes: spoken }] as const]
+  })
+  return { known: { ...input, models: Object.fromEntries(models) }, unspoken }
 }
 
 function withoutFamilies(input: Record<string, unknown>, lost: ReadonlySet<string | undefined>): unknown {

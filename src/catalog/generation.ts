@@ -5,13 +5,6 @@ import type { KindName } from '../meter/kind.ts'
 import type { EndpointEntry, EndpointSpec } from './endpoint.ts'
 import { choice, inPath, integer, modelInPath, text } from './field.ts'
 import {
-  batchEmbedContents,
-  countGeminiTokens,
-  embedContent,
-  generateContent,
-  streamGenerateContent,
-} from './gemini.ts'
-import {
   chatAnswer,
   compactAnswer,
   countTokensAnswer,
@@ -94,10 +87,6 @@ export const PAID = defineEndpoints({
     body: messagesBody.schema,
     answer: messageAnswer,
   },
-  gemini: generateContent,
-  'gemini/stream': streamGenerateContent,
-  'gemini/embed': embedContent,
-  'gemini/embed_batch': batchEmbedContents,
   images,
   'images/edits': imageEdits,
   video: {
@@ -155,7 +144,6 @@ export const FREE = defineEndpoints({
     body: responsesBody.schema,
     answer: inputTokensAnswer,
   },
-  'gemini/count_tokens': countGeminiTokens,
   jobs: {
     route: 'GET /v1/jobs',
     tag: 'Video and jobs',
@@ -231,7 +219,7 @@ export const FREE = defineEndpoints({
   },
   models: {
     route: 'GET /v1/models',
-    aliases: ['/alpha/v1/models', '/alpha/models', '/beta/v1/models', '/gemini/v1beta/models', '/gemini/v1/models'],
+    aliases: ['/alpha/v1/models', '/alpha/models', '/beta/v1/models'],
     tag: 'Account and models',
     title: 'Models',
     description: 'The models that this key may use, with their prices.',
@@ -241,13 +229,7 @@ export const FREE = defineEndpoints({
   },
   'models/{id}': {
     route: 'GET /v1/models/{id}',
-    aliases: [
-      '/alpha/v1/models/{id}',
-      '/alpha/models/{id}',
-      '/beta/v1/models/{id}',
-      '/gemini/v1beta/models/{id}',
-      '/gemini/v1/models/{id}',
-    ],
+    aliases: ['/alpha/v1/models/{id}', '/alpha/models/{id}', '/beta/v1/models/{id}'],
     tag: 'Account and models',
     title: 'A model',
     description: 'One model of this key.',

@@ -7,12 +7,19 @@ import { FREE, PAID } from './generation.ts'
 import { allSections } from './section.ts'
 import { SOCIAL } from './social.ts'
 
-export function inReferenceOrder(specs: readonly EndpointSpec[]): readonly EndpointSpec[] {
+function inReferenceOrder(specs: readonly EndpointSpec[]): readonly EndpointSpec[] {
   const ids = new Set(specs.map(({ id }) => id))
   const behind = Map.groupBy(specs, ({ after = '' }) => (ids.has(after) ? after : ''))
   const from = (id: string): EndpointSpec[] => (behind.get(id) ?? []).flatMap((spec) => [spec, ...from(spec.id)])
   const all = from('')
   return Object.keys(TAGS).flatMap((tag) => all.filter((spec) => spec.tag === tag))
+}
+
+/** The core's and those that are added, of which one with the id of a core's takes its place. */
+export function withAdded(added: readonly EndpointSpec[]): readonly EndpointSpec[] {
+  const byId = new Map(added.map((one) => [one.id, one]))
+  const own = ENDPOINTS.map((one) => byId.get(one.id) ?? one)
+  return inReferenceOrder([...own, ...added.filter((one) => !own.includes(one))])
 }
 
 export const ENDPOINTS = inReferenceOrder([...Object.values(PAID), ...Object.values(FREE), ...SOCIAL, ...ANALYTICS])
@@ -37,7 +44,7 @@ function listOf({ document, added = [] }: Sources): Listed {
   let lists = known.get(document)
   if (!lists) {
     const defined = allSections().flatMap(({ endpoints }) => endpoints?.(document) ?? [])
-    lists = { defined, all: [...inReferenceOrder([...ENDPOINTS, ...added]), ...defined] }
+    lists = { defined, all: [...withAdded(added), ...defined] }
     known.set(document, lists)
   }
   return lists

@@ -71,7 +71,7 @@ export async function openCatalog(options: {
   audit: Pick<Audit, 'write'>
   /** Becomes the first version of an empty database. */
   initial: unknown
-  /** Sections of extensions that are switched off. */
+  /** Sections and text formats of extensions that are switched off. */
   off?: readonly string[]
   /** Of those that are switched on. */
   added?: Catalog['added']

@@ -15,7 +15,6 @@ import {
 } from '../protocols/media/openai-images/body.ts'
 import { readVideoBody } from '../protocols/media/video-task/request.ts'
 import type { PaidRequest } from '../protocols/protocol.ts'
-import { readGeminiEmbeddingsRequest } from '../protocols/text/gemini/embed.ts'
 import type { ByteLease } from '../upstream/budget.ts'
 import type { Incoming, PaidSpec, RequestBody } from './read.ts'
 import { byModel, type Reader, readCreation, readData, readImage, readText, readVideo } from './readers.ts'
@@ -84,10 +83,6 @@ const PAID_ENDPOINTS = paidEndpoints(PAID, {
   responses: TEXT,
   'responses/compact': TEXT,
   messages: TEXT,
-  gemini: TEXT,
-  'gemini/stream': TEXT,
-  'gemini/embed': asked('embedding', (...given) => readGeminiEmbeddingsRequest(...given, 'one')),
-  'gemini/embed_batch': asked('embedding', (...given) => readGeminiEmbeddingsRequest(...given, 'batch')),
   images: { read: readImage, take: takePictures },
   'images/edits': { read: readImage, take: takeEdit },
   video: { read: readVideo },

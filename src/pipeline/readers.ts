@@ -201,10 +201,11 @@ function permit(kind: KindName, uid: string, whose: Whose): Model {
   if (model.type !== kind)
     throw invalid(`"${uid}" is not a model of the type ${kind}; GET /v1/models lists the types.`, 'model')
   if (spec.format && !model.clientFormats.includes(spec.format)) {
-    const paths = model.clientFormats.map(
-      (clientFormat) => endpointsOf(catalog).find(({ format }) => format === clientFormat)!.path,
+    // That of a format which is switched off has none.
+    const paths = model.clientFormats.flatMap(
+      (clientFormat) => endpointsOf(catalog).find(({ format }) => format === clientFormat)?.path ?? [],
     )
-    throw invalid(`"${uid}" is not offered here; use ${paths.join(' or ')}.`, 'model')
+    throw invalid(`"${uid}" is not offered here${paths.length > 0 ? `; use ${paths.join(' or ')}` : ''}.`, 'model')
   }
   throw spec.hidesModels ? unknown() : new Fault('model_restricted')
 }

@@ -1,8 +1,8 @@
 // A vendor's fault reaches the caller as such, also where the next route speaks a format that cannot carry the request.
 import { recordVendorObjects } from '../../src/admission/vendor-objects.ts'
 import type { CatalogInput } from '../../src/catalog/document.ts'
-import { CLIENT_FORMATS, type ClientFormatName } from '../../src/meter/kind.ts'
-import { FORMATS, PAIRS } from '../formats.ts'
+import type { ClientFormatName } from '../../src/meter/kind.ts'
+import { CLIENT_FORMATS, FORMATS, PAIRS } from '../formats.ts'
 import { afterEach, assert, beforeEach, started, startGateway, test, textOf } from '../gateway.ts'
 import { fixture } from '../text-replay.ts'
 import { type ChatVendor, faultModel, startVendor } from './chat-vendor.ts'

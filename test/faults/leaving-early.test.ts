@@ -1,7 +1,7 @@
 // F71: leaving early is not cheaper than the work. Where the vendor tells only at the end what it bills, it is heard
 // after its caller has left.
-import { CLIENT_FORMATS, type ClientFormatName } from '../../src/meter/kind.ts'
-import { chatChunk, event, FORMATS, parted, requestTo } from '../formats.ts'
+import type { ClientFormatName } from '../../src/meter/kind.ts'
+import { CLIENT_FORMATS, chatChunk, event, FORMATS, parted, requestTo } from '../formats.ts'
 import { above, assert, started, startGateway, test, until } from '../gateway.ts'
 import { STREAM_HEADERS, startVendor } from './chat-vendor.ts'
 import { post } from './raw-client.ts'

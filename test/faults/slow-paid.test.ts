@@ -4,8 +4,7 @@ import { once } from 'node:events'
 import { type IncomingMessage, request, type ServerResponse } from 'node:http'
 import type { CatalogInput } from '../../src/catalog/document.ts'
 import { realWorld, type World } from '../../src/kernel/world.ts'
-import { CLIENT_FORMATS } from '../../src/meter/kind.ts'
-import { FORMATS } from '../formats.ts'
+import { CLIENT_FORMATS, FORMATS } from '../formats.ts'
 import { assert, type Call, pause, runs, started, startGateway, type TestGateway, test, until } from '../gateway.ts'
 import {
   type ChatVendor,

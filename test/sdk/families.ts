@@ -1,5 +1,5 @@
 // Models of every family, offered in every client format.
-import { CLIENT_FORMATS } from '../../src/meter/kind.ts'
+import { CLIENT_FORMATS } from '../formats.ts'
 
 export const ALL_DOORS = [...CLIENT_FORMATS]
 

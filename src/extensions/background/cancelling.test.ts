@@ -3,9 +3,9 @@
 
 import { type FreshDatabase, freshDatabase } from '../../../test/database.ts'
 import { type ChatVendor, chunk, STREAM_HEADERS, startVendor } from '../../../test/faults/chat-vendor.ts'
-import { parted } from '../../../test/formats.ts'
+import { CLIENT_FORMATS, parted } from '../../../test/formats.ts'
 import { after, assert, before, pluck, startGateway, type TestGateway, test, until } from '../../../test/gateway.ts'
-import { CLIENT_FORMATS, type ClientFormatName } from '../../meter/kind.ts'
+import type { ClientFormatName } from '../../meter/kind.ts'
 
 const PARTIAL = 'Once upon a time there was '
 const PROMPT = 40

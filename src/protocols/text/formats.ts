@@ -4,7 +4,6 @@ import type { Surface } from '../../catalog/endpoint.ts'
 import type { ClientFormatName, ProtocolName } from '../../meter/kind.ts'
 import { anthropicMessages } from './anthropic-messages/format.ts'
 import type { ClientFormat, FormatSurface, TextFormat, VendorFormat } from './format.ts'
-import { gemini } from './gemini/format.ts'
 import { openaiChat } from './openai-chat/format.ts'
 import { openaiResponses } from './openai-responses/format.ts'
 
@@ -20,11 +19,11 @@ export const CALLERS_FORMATS: Readonly<Partial<Record<ProtocolName, ClientFormat
 export const SURFACES: Readonly<Partial<Record<Surface, FormatSurface>>> = surfaces
 
 /** Also those of extensions that are switched off: their endpoints and routes are not there. */
-function addFormats(added: readonly TextFormat[]): void {
+export function addFormats(added: readonly TextFormat[]): void {
   for (const one of added) {
     formats[one.name] = one
     if (one.surface) surfaces[one.surface.name] = one.surface
   }
 }
 
-addFormats([openaiChat, openaiResponses, anthropicMessages, gemini])
+addFormats([openaiChat, openaiResponses, anthropicMessages])

@@ -14,7 +14,7 @@ import { Fields, wrong } from '../check.ts'
  * `hostedTools` allow it.
  */
 type Rule = 'pass' | 'limit' | 'drop' | 'refuse'
-export type Table = ReadonlyMap<string, Rule>
+type Table = ReadonlyMap<string, Rule>
 
 /** Members that search, call other models, use the operator's resources at the vendor, or multiply the work. */
 const SPENDING = words(`

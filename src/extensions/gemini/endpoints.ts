@@ -1,5 +1,5 @@
 // Google's format for generating content: its endpoints, which have the model in their addresses.
-import { isObject, type Json } from '../kernel/json.ts'
+
 import {
   Body,
   boolean,
@@ -18,7 +18,7 @@ import {
   text,
   wholeNumber,
   wrong,
-} from './described.ts'
+} from '../../catalog/described.ts'
 import {
   type EndpointEntry,
   free,
@@ -30,9 +30,11 @@ import {
   number,
   object,
   string,
-} from './endpoint.ts'
-import { choice, modelInPath } from './field.ts'
-import { TextBody } from './text-bodies.ts'
+} from '../../catalog/endpoint.ts'
+import { choice, modelInPath } from '../../catalog/field.ts'
+import { defineEndpoints, FREE } from '../../catalog/generation.ts'
+import { TextBody } from '../../catalog/text-bodies.ts'
+import { isObject, type Json } from '../../kernel/json.ts'
 
 const model = modelInPath('delta-3.8-flash')
 const maybe = (description: string): JsonSchema => ({ ...free, type: ['object', 'null'], description })
@@ -196,8 +198,9 @@ const othersOf = (action: string) => ['/gemini/v1', ...VERTEX].map((base) => `${
 const shared = { tag: 'Text', surface: 'gemini', params: { model } } as const
 const OPENED = 'For models whose `clientFormats` in the catalog name `gemini`. An extension of the contract.'
 
-export const generateContent: EndpointEntry = {
+const generateContent: EndpointEntry = {
   ...shared,
+  after: 'messages',
   route: 'POST /gemini/v1beta/models/{model}:generateContent',
   aliases: othersOf('generateContent'),
   sells: 'text',
@@ -209,8 +212,9 @@ export const generateContent: EndpointEntry = {
   answer,
 }
 
-export const streamGenerateContent: EndpointEntry = {
+const streamGenerateContent: EndpointEntry = {
   ...generateContent,
+  after: 'gemini',
   route: 'POST /gemini/v1beta/models/{model}:streamGenerateContent',
   aliases: othersOf('streamGenerateContent'),
   streams: true,
@@ -222,22 +226,6 @@ export const streamGenerateContent: EndpointEntry = {
   description: `Google's protocol, as a stream. ${OPENED}`,
   returns: 'Pieces of a `GenerateContentResponse`, of which the last have `finishReason`.',
   answer: list(answer),
-}
-
-export const countGeminiTokens: EndpointEntry = {
-  ...shared,
-  route: 'POST /gemini/v1beta/models/{model}:countTokens',
-  aliases: othersOf('countTokens'),
-  modelOf: 'gemini',
-  title: 'Count the tokens of contents',
-  description:
-    'How many input tokens a request of Google’s protocol has. Free of charge. An extension of the contract.',
-  returns: '`{totalTokens}`.',
-  body: {
-    ...loose({ contents, generateContentRequest: maybe('A whole request, instead of contents.') }),
-    examples: [example],
-  },
-  answer: object({ totalTokens: integer }),
 }
 
 /** The maximum of Google's own endpoint per request. */
@@ -259,8 +247,9 @@ const vector = object({ values: list(number) })
 const usageMetadata = loose({ promptTokenCount: integer })
 const embedShared = { ...shared, params: { model: embedModel }, sells: 'embedding' } as const
 
-export const embedContent: EndpointEntry = {
+const embedContent: EndpointEntry = {
   ...embedShared,
+  after: 'embeddings',
   route: 'POST /gemini/v1beta/models/{model}:embedContent',
   aliases: ['/gemini/v1/models/{model}:embedContent'],
   title: 'Embed a content',
@@ -271,8 +260,9 @@ export const embedContent: EndpointEntry = {
   answer: having('embedding', { embedding: vector, usageMetadata }),
 }
 
-export const batchEmbedContents: EndpointEntry = {
+const batchEmbedContents: EndpointEntry = {
   ...embedShared,
+  after: 'gemini/embed',
   route: 'POST /gemini/v1beta/models/{model}:batchEmbedContents',
   aliases: ['/gemini/v1/models/{model}:batchEmbedContents'],
   title: 'Embed contents',
@@ -298,3 +288,35 @@ export const batchEmbedContents: EndpointEntry = {
   },
   answer: having('embeddings', { embeddings: list(vector), usageMetadata }),
 }
+
+export const PAID_GEMINI = defineEndpoints({
+  gemini: generateContent,
+  'gemini/stream': streamGenerateContent,
+  'gemini/embed': embedContent,
+  'gemini/embed_batch': batchEmbedContents,
+})
+
+export const FREE_GEMINI = defineEndpoints({
+  'gemini/count_tokens': {
+    ...shared,
+    after: 'responses/input_tokens',
+    route: 'POST /gemini/v1beta/models/{model}:countTokens',
+    aliases: othersOf('countTokens'),
+    modelOf: 'gemini',
+    title: 'Count the tokens of contents',
+    description:
+      'How many input tokens a request of Google’s protocol has. Free of charge. An extension of the contract.',
+    returns: '`{totalTokens}`.',
+    body: {
+      ...loose({ contents, generateContentRequest: maybe('A whole request, instead of contents.') }),
+      examples: [example],
+    },
+    answer: object({ totalTokens: integer }),
+  },
+})
+
+/** The lists of models, also where Google's SDKs ask for them. */
+export const LISTS = [FREE.models, FREE['models/{id}']].map((spec) => {
+  const below = spec.path.replace('/v1/', '/')
+  return { ...spec, aliases: [...spec.aliases, `/gemini/v1beta${below}`, `/gemini/v1${below}`] }
+})

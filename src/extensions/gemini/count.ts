@@ -1,8 +1,8 @@
-import { geminiPrompt } from '../../../catalog/gemini.ts'
-import { isObject, type JsonText } from '../../../kernel/json.ts'
-import { checkBody, mustBe } from '../../check.ts'
-import { measurePrompt } from '../prompt.ts'
-import { gemini, listsOf } from './format.ts'
+import { isObject, type JsonText } from '../../kernel/json.ts'
+import { checkBody, mustBe } from '../../protocols/check.ts'
+import { measurePrompt } from '../../protocols/text/prompt.ts'
+import { geminiPrompt } from './endpoints.ts'
+import { geminiFormat, listsOf } from './format.ts'
 
 /** For :countTokens, which takes only the contents or a whole request. */
 export function countGeminiTokens({ value }: JsonText): number {
@@ -11,5 +11,5 @@ export function countGeminiTokens({ value }: JsonText): number {
   const sent = whole ?? value
   const request = { ...sent, ...Object.fromEntries(listsOf(sent)) }
   checkBody(geminiPrompt, request)
-  return measurePrompt(gemini.prompt(request), request).likely
+  return measurePrompt(geminiFormat.prompt(request), request).likely
 }

@@ -1,9 +1,9 @@
 // Google's format, on both sides.
-import { geminiBody, inSnakeCase } from '../../../catalog/gemini.ts'
-import { edited, isObject, type Json, type JsonText, objectOf, objects } from '../../../kernel/json.ts'
-import { SEARCH_MEMBER } from '../extras.ts'
-import type { Place, TextFormat } from '../format.ts'
-import { membersOf } from '../request-members.ts'
+
+import { edited, isObject, type Json, type JsonText, objectOf, objects } from '../../kernel/json.ts'
+import { SEARCH_MEMBER } from '../../protocols/text/extras.ts'
+import type { Place, TextFormat } from '../../protocols/text/format.ts'
+import { membersOf } from '../../protocols/text/request-members.ts'
 import {
   ArrayRelay,
   GeminiObserver,
@@ -16,6 +16,7 @@ import {
   unrollGemini,
   writeGeminiReply,
 } from './answer.ts'
+import { geminiBody, inSnakeCase } from './endpoints.ts'
 import { geminiPrompt, hasVendorTools } from './member.ts'
 import { COUNTED_TOOLS, checkGemini, readGeminiConversation, readGeminiFormat, writeGeminiRequest } from './request.ts'
 import { surface } from './surface.ts'
@@ -26,7 +27,7 @@ const SELECTING = inBoth(['routingConfig', 'modelSelectionConfig', 'modelConfig'
 
 const configOf = (value: Json) => objectOf(value.generationConfig ?? value.generation_config)
 
-export const gemini: TextFormat = {
+export const geminiFormat: TextFormat = {
   name: 'gemini',
   auth: { header: 'x-goog-api-key' },
   surface,

@@ -1,13 +1,13 @@
 // Embeddings for Google's clients. Embedding vendors use another format, so texts and vectors are converted.
-import type { Model } from '../../../catalog/document.ts'
-import { EMBED_REQUESTS_MAX, embedBody, member } from '../../../catalog/gemini.ts'
-import { isObject, type Json, type JsonText, number, objectOf, objects, readJson } from '../../../kernel/json.ts'
-import { mustBe, wrong } from '../../check.ts'
-import { garbled, type PaidRequest } from '../../protocol.ts'
-import { readEmbeddingsRequest } from '../openai-embeddings.ts'
+import type { Model } from '../../catalog/document.ts'
+import { isObject, type Json, type JsonText, number, objectOf, objects, readJson } from '../../kernel/json.ts'
+import { mustBe, wrong } from '../../protocols/check.ts'
+import { garbled, type PaidRequest } from '../../protocols/protocol.ts'
+import { readEmbeddingsRequest } from '../../protocols/text/openai-embeddings.ts'
+import { EMBED_REQUESTS_MAX, embedBody, member } from './endpoints.ts'
 import { checkSpelling } from './request.ts'
 
-type Shape = 'one' | 'batch'
+export type Shape = 'one' | 'batch'
 
 interface EmbedRequest {
   readonly text: string

@@ -1,10 +1,9 @@
 // Gemini requests: validated, read into the canonical form, and written from it.
 
-import { inSnakeCase, member } from '../../../catalog/gemini.ts'
-import type { TextTraits } from '../../../catalog/traits.ts'
-import { invalid } from '../../../kernel/fault.ts'
-import { given, isObject, type Json, number, objectOf, objects, strings, text } from '../../../kernel/json.ts'
-import { wrong } from '../../check.ts'
+import type { TextTraits } from '../../catalog/traits.ts'
+import { invalid } from '../../kernel/fault.ts'
+import { given, isObject, type Json, number, objectOf, objects, strings, text } from '../../kernel/json.ts'
+import { wrong } from '../../protocols/check.ts'
 import {
   type CallPart,
   type Conversation,
@@ -24,9 +23,10 @@ import {
   type Turn,
   textOf,
   toolsAllowed,
-} from '../canonical.ts'
-import { hostedRefusal } from '../extras.ts'
-import type { CheckedRequest } from '../format.ts'
+} from '../../protocols/text/canonical.ts'
+import { hostedRefusal } from '../../protocols/text/extras.ts'
+import type { CheckedRequest } from '../../protocols/text/format.ts'
+import { inSnakeCase, member } from './endpoints.ts'
 import { objectAt, objectsAt, readExtra, readSaid, signatureOf, textAt } from './member.ts'
 
 // Reads a Gemini request into the canonical form, for vendors of another format.

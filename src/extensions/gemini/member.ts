@@ -1,7 +1,15 @@
 // Helpers for this format: members in camel or snake case, and foreign proofs packed into its signatures.
-import { member } from '../../../catalog/gemini.ts'
-import { isObject, type Json, objectOf, objects, text } from '../../../kernel/json.ts'
-import { JSON_INSTRUCTION, type OutputPart, PACKED, type Proof, unpackExtra, unpackProof } from '../canonical.ts'
+
+import { isObject, type Json, objectOf, objects, text } from '../../kernel/json.ts'
+import {
+  JSON_INSTRUCTION,
+  type OutputPart,
+  PACKED,
+  type Proof,
+  unpackExtra,
+  unpackProof,
+} from '../../protocols/text/canonical.ts'
+import { member } from './endpoints.ts'
 
 export const objectAt = (object: Json, name: string): Json => objectOf(member(object, name))
 export const objectsAt = (object: Json, name: string): Json[] => objects(member(object, name))

@@ -1,10 +1,10 @@
 // Google's official package, unchanged, at the door that operators may open, in front of every family and of a vendor
 // that speaks its format.
 import { ApiError, FunctionCallingConfigMode, GoogleGenAI, Type } from '@google/genai'
-import type { CatalogInput } from '../../src/catalog/document.ts'
-import { silentLog } from '../../src/kernel/log.ts'
-import { assert, describe, pluck, test, testGateway } from '../gateway.ts'
-import { FAMILIES, GEMINI_MODEL, openAllDoors } from './families.ts'
+import { assert, describe, pluck, test, testGateway } from '../../../test/gateway.ts'
+import { FAMILIES, GEMINI_MODEL, openAllDoors } from '../../../test/sdk/families.ts'
+import type { CatalogInput } from '../../catalog/document.ts'
+import { silentLog } from '../../kernel/log.ts'
 
 const OWN = 'delta-native'
 /** Its doors are those of the contract. */

@@ -1,8 +1,8 @@
 // What Google's SDKs read besides answers: errors, keys, lists of models, and what to use instead of what is not here.
-import type { Model } from '../../../catalog/document.ts'
-import { integer, object, string } from '../../../catalog/endpoint.ts'
-import type { Fault } from '../../../kernel/fault.ts'
-import type { FormatSurface } from '../format.ts'
+import type { Model } from '../../catalog/document.ts'
+import { integer, object, string } from '../../catalog/endpoint.ts'
+import type { Fault } from '../../kernel/fault.ts'
+import type { FormatSurface } from '../../protocols/text/format.ts'
 
 /** Google's word for a status. */
 const STATUS: Readonly<Record<number, string>> = {

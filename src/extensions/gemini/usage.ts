@@ -1,7 +1,7 @@
 // Token counts, as Google's vendors report them and as the format writes them.
-import { isObject, type Json, objects } from '../../../kernel/json.ts'
-import { readCount } from '../../../meter/usage.ts'
-import { counts, servedOf, type TokenCounts, withUses } from '../tokens.ts'
+import { isObject, type Json, objects } from '../../kernel/json.ts'
+import { readCount } from '../../meter/usage.ts'
+import { counts, servedOf, type TokenCounts, withUses } from '../../protocols/text/tokens.ts'
 
 /**
  * This format omits zeros: once the prompt is counted, an absent count is zero. Thoughts are not part of the

@@ -1,11 +1,9 @@
 // Gemini answers, whole and streamed: read into the canonical form, written from it, and passed through.
-import { inSnakeCase, member } from '../../../catalog/gemini.ts'
-import type { Fault } from '../../../kernel/fault.ts'
-import { given, isObject, type Json, type JsonText, memberSpan, objects, splice, text } from '../../../kernel/json.ts'
-import type { Usage } from '../../../meter/usage.ts'
-import { bytesOf, bytesToText, EVENT_BYTES_MAX, encodeJson, SseDecoder, type SseEvent } from '../../../upstream/sse.ts'
-import { type Answer, garbled, OuterRelay, type PriceAttributes } from '../../protocol.ts'
-import { vendorFault } from '../../vendor-fault.ts'
+
+import type { Fault } from '../../kernel/fault.ts'
+import { given, isObject, type Json, type JsonText, memberSpan, objects, splice, text } from '../../kernel/json.ts'
+import type { Usage } from '../../meter/usage.ts'
+import { type Answer, garbled, OuterRelay, type PriceAttributes } from '../../protocols/protocol.ts'
 import {
   type AnswerFacts,
   answerId,
@@ -17,11 +15,14 @@ import {
   packProof,
   type Reply,
   type ReplyEvent,
-} from '../canonical.ts'
-import type { CheckedRequest, PassOptions } from '../format.ts'
-import { StreamReader, type StreamWriter } from '../reader.ts'
-import { dataOf, Observer, readData, readWhole, renamed } from '../relay.ts'
-import { laterReport, type TokenCounts, toUsage } from '../tokens.ts'
+} from '../../protocols/text/canonical.ts'
+import type { CheckedRequest, PassOptions } from '../../protocols/text/format.ts'
+import { StreamReader, type StreamWriter } from '../../protocols/text/reader.ts'
+import { dataOf, Observer, readData, readWhole, renamed } from '../../protocols/text/relay.ts'
+import { laterReport, type TokenCounts, toUsage } from '../../protocols/text/tokens.ts'
+import { vendorFault } from '../../protocols/vendor-fault.ts'
+import { bytesOf, bytesToText, EVENT_BYTES_MAX, encodeJson, SseDecoder, type SseEvent } from '../../upstream/sse.ts'
+import { inSnakeCase, member } from './endpoints.ts'
 import { FOREIGN, objectAt, readExtra, readSaid, signatureOf, textAt, toSignature } from './member.ts'
 import { errorBody } from './surface.ts'
 import { readGeminiUsage, searchesOf, writeGeminiUsage } from './usage.ts'
