@@ -554,8 +554,7 @@ export function createLedger(options: LedgerOptions): Ledger {
       const value = { id, account, key, scopes: scopes ?? undefined, ...change }
       track(retryUntilKnown({ kind: 'lease', value }, BACKGROUND_MS))
     } else {
-      const none = { want: 0n, floor: 0n, tokens: 0 }
-      const release = releaseOf({ id, account, key, product, catalogVersion, ...none })
+      const release = releaseOf({ id, account, key, product, catalogVersion, want: 0n, floor: 0n, tokens: 0 })
       // It may have had an idempotency key, which would otherwise stay in use forever.
       track(resolveFor({ ...release, idempotent: true }))
     }

@@ -1,5 +1,6 @@
 // Redaction over streams that are cut at random: through the real formats, from each to each, with the vendor's events
 // and bytes cut anywhere.
+import '../../../test/formats.ts' // Google's too.
 import { assert, runs, test } from '../../../test/kit.ts'
 import type { CatalogDocument } from '../../catalog/document.ts'
 import { readTextTraits } from '../../catalog/traits.ts'

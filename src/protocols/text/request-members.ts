@@ -34,7 +34,7 @@ const LIMITS = words(
 )
 
 /** `forwarded`: the documented members, and those common among the format's other vendors. */
-export function tableOf(forwarded: readonly string[], refuse: readonly string[] = []): Table {
+function tableOf(forwarded: readonly string[], refuse: readonly string[] = []): Table {
   return new Map<string, Rule>([
     ...[...SPENDING, ...refuse].map((name) => [name, 'refuse'] as const),
     ...OPERATORS.map((name) => [name, 'drop'] as const),
