@@ -1,4 +1,5 @@
 // Embeddings: the official openai package and the AI SDK, unchanged, and what a call is held for and costs.
+import { readFileSync } from 'node:fs'
 import { createOpenAI } from '@ai-sdk/openai'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { embed, embedMany } from 'ai'
@@ -6,6 +7,9 @@ import OpenAI from 'openai'
 import { assert, before, listen, pluck, started, test, testGateway, words } from '../../../test/gateway.ts'
 import { checkDocument } from '../../catalog/document.ts'
 import { readDefaultCatalog } from '../../compose.ts'
+import { readJson } from '../../kernel/json.ts'
+import { admitMembers } from '../../protocols/text/request-members.ts'
+import { EMBEDDINGS_MEMBERS } from './body.ts'
 
 const PATH = '/v1/embeddings'
 const SMALL = 'alpha-embed-3-small'
@@ -287,4 +291,14 @@ test('an embedding model without a price for input, or with a route of another k
   assert.deepEqual(await problemsOf((model) => (model.routes[0].protocol = 'openai-chat')), [
     `models.${SMALL}.routes.0.protocol: "openai-chat" does not serve embedding; that takes openai-embeddings`,
   ])
+})
+
+test('every member that the SDK can send has a rule, and what makes it another request is refused', () => {
+  const types = readFileSync('node_modules/openai/resources/embeddings.d.ts', 'utf8').replace(/\/\*[\s\S]*?\*\//g, '')
+  const [, body = ''] = /export interface EmbeddingCreateParams \{([\s\S]*?)\n\}/.exec(types) ?? []
+  const members = [...body.matchAll(/^ {4}(\w+)\??:/gm)].map(([, member = '']) => member)
+  assert.ok(members.length > 1)
+  const admitted = (value: object) => admitMembers(EMBEDDINGS_MEMBERS, readJson(Buffer.from(JSON.stringify(value))))
+  assert.deepEqual(admitted(Object.fromEntries(members.map((member) => [member, null]))).unknown, [])
+  assert.throws(() => admitted({ input: 'x', messages: [{}] }), /"messages"/)
 })

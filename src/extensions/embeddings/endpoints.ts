@@ -1,9 +1,9 @@
 // The endpoints for embeddings, rerank and moderation.
 import * as z from 'zod'
 import { listOf, schemaOf, wholeNumber } from '../../catalog/body.ts'
-import { embeddingsBody } from '../../catalog/embeddings.ts'
 import { free, having, integer, list, loose, number, object, string } from '../../catalog/endpoint.ts'
 import { defineEndpoints } from '../../catalog/generation.ts'
+import { embeddingsBody } from './body.ts'
 
 /** The largest request that vendors accept. */
 const TEXTS_MAX = 1000

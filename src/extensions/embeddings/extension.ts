@@ -1,8 +1,8 @@
 // Texts as vectors, ranked, and judged: embeddings, rerank and moderation.
 import { defineExtension } from '../../extension.ts'
 import { asked, paidEndpoints } from '../../pipeline/paid-endpoint.ts'
-import { readEmbeddingsRequest } from '../../protocols/text/openai-embeddings.ts'
 import { EMBEDDINGS } from './endpoints.ts'
+import { readEmbeddingsRequest } from './request.ts'
 import { readModerationsRequest, readRerankRequest } from './rerank-and-moderation.ts'
 
 const QUESTION = 'Hi'

@@ -3,7 +3,7 @@ import type { Model } from '../../catalog/document.ts'
 import { isObject, type Json, type JsonText, number, objectOf, objects, readJson } from '../../kernel/json.ts'
 import { mustBe, wrong } from '../../protocols/check.ts'
 import { garbled, type PaidRequest } from '../../protocols/protocol.ts'
-import { readEmbeddingsRequest } from '../../protocols/text/openai-embeddings.ts'
+import { readEmbeddingsRequest } from '../embeddings/request.ts'
 import { EMBED_REQUESTS_MAX, embedBody, member } from './endpoints.ts'
 import { checkSpelling } from './request.ts'
 

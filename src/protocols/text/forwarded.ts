@@ -3,12 +3,12 @@ import type { JsonText } from '../../kernel/json.ts'
 import type { ProtocolName } from '../../meter/kind.ts'
 import { type Exchange, jsonCall, type PaidRequest } from '../protocol.ts'
 import { readErrorBody } from '../vendor-words.ts'
-import { admitMembers, type MemberFormat, type Members, withoutUnknown } from './request-members.ts'
+import { admitMembers, type Members, withoutUnknown } from './request-members.ts'
 
 interface Reading extends Pick<Exchange, 'answer' | 'drains'> {
   readonly product: string
   /** Those that vendors get. */
-  readonly members: MemberFormat | Members
+  readonly members: Members
 }
 
 /** `path` is below the vendor's address. */

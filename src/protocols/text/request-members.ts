@@ -1,7 +1,6 @@
 // Which request members are forwarded to a vendor: one table for each client format. Members that spend the operator's
 // money or act for the operator are priced, rejected or left out by name. Unknown members go only to the format's own
 // maker, where new features begin.
-import { embeddingsBody } from '../../catalog/embeddings.ts'
 import type { TextBody } from '../../catalog/text-bodies.ts'
 import { type Fault, invalid } from '../../kernel/fault.ts'
 import { edited, isObject, type Json, type JsonText, withMembers } from '../../kernel/json.ts'
@@ -43,19 +42,6 @@ function tableOf(forwarded: readonly string[], refuse: readonly string[] = []): 
   ])
 }
 
-const TABLES = {
-  'openai-embeddings': tableOf(
-    [
-      ...Object.keys(embeddingsBody.shape),
-      ...words('input_type task truncate truncate_prompt_tokens normalized embedding_type output_dtype late_chunking'),
-    ],
-    words('messages images inputs image image_url documents'),
-  ),
-} satisfies Readonly<Record<string, Table>>
-
-/** The formats besides those of text whose JSON members are forwarded. */
-export type MemberFormat = keyof typeof TABLES
-
 /** What is known of the members of a text format's requests. */
 export interface Members {
   readonly table: Table
@@ -82,7 +68,6 @@ const DECIDING = new Set([
   ...SPENDING,
   ...OPERATORS,
   ...LIMITS,
-  ...Object.values(TABLES).flatMap((table) => [...table].flatMap(([name, rule]) => (rule === 'pass' ? [] : [name]))),
   ...words(`model messages input prompt instructions system documents query n stream stream_options thinking tools functions web_search_options
     service_tier speed inference_geo store background previous_response_id conversation thread container mcp_servers modalities audio
     prediction chat_template_kwargs images inputs image image_url`),
@@ -109,8 +94,7 @@ function refusalOf(name: string): Fault {
  * Rejects, leaves out and normalizes what the table names, so that a single output limit is left; `allowed` are members
  * that the operator permits. `unknown` members are only for the format's own maker.
  */
-export function admitMembers(format: MemberFormat | Members, json: JsonText, allowed: readonly string[] = []) {
-  const members: Members = typeof format === 'string' ? { table: TABLES[format], limits: [] } : format
+export function admitMembers(members: Members, json: JsonText, allowed: readonly string[] = []) {
   const { table, limits: own } = members
   const unknown: string[] = []
   const remove: string[] = []

@@ -1,6 +1,8 @@
 // The body of an embeddings request, in the form of its vendors.
 import * as z from 'zod'
-import { listOf, wholeNumber } from './body.ts'
+import { listOf, wholeNumber } from '../../catalog/body.ts'
+import { words } from '../../kernel/words.ts'
+import { membersOf } from '../../protocols/text/request-members.ts'
 
 const text = z.string().min(1)
 const tokens = z.array(z.int('the number of a token').min(0, 'the number of a token')).min(1)
@@ -28,3 +30,14 @@ export const embeddingsBody = z
     user: z.string().nullish().describe('Your own name for the end user.'),
   })
   .meta({ examples: [{ model: 'alpha-embed-3-small', input: ['The gate is open.', 'The barrier is up.'] }] })
+
+export const EMBEDDINGS_MEMBERS = membersOf(
+  {
+    forwarded: [
+      ...Object.keys(embeddingsBody.shape),
+      ...words('input_type task truncate truncate_prompt_tokens normalized embedding_type output_dtype late_chunking'),
+    ],
+    limits: [],
+  },
+  { refused: words('messages images inputs image image_url documents') },
+)

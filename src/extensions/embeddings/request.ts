@@ -1,14 +1,14 @@
 // Text embeddings. The request is forwarded unchanged, and the vectors are relayed unread: a batch has megabytes of
 // them.
 import { CONTEXT_TOKENS_DEFAULT, type Model } from '../../catalog/document.ts'
-import { embeddingsBody } from '../../catalog/embeddings.ts'
 import { type Json, type JsonText, memberSpan } from '../../kernel/json.ts'
-import { readBody } from '../check.ts'
-import { type Answer, garbled, type PaidRequest } from '../protocol.ts'
-import { forwarded } from './forwarded.ts'
-import { readWhole, renamed } from './relay.ts'
-import { admitMembers } from './request-members.ts'
-import { readEmbeddingsUsage } from './tokens.ts'
+import { readBody } from '../../protocols/check.ts'
+import { type Answer, garbled, type PaidRequest } from '../../protocols/protocol.ts'
+import { forwarded } from '../../protocols/text/forwarded.ts'
+import { readWhole, renamed } from '../../protocols/text/relay.ts'
+import { admitMembers } from '../../protocols/text/request-members.ts'
+import { readEmbeddingsUsage } from '../../protocols/text/tokens.ts'
+import { EMBEDDINGS_MEMBERS, embeddingsBody } from './body.ts'
 
 /** Tokens that some tokenizers add around each input. */
 const FRAME_TOKENS = 2
@@ -25,7 +25,7 @@ export function readEmbeddingsRequest(
 ): PaidRequest {
   /** The most tokens that the model takes per input. */
   const tokensMax = model?.limits.contextTokens ?? CONTEXT_TOKENS_DEFAULT
-  const { json } = admitMembers('openai-embeddings', sent)
+  const { json } = admitMembers(EMBEDDINGS_MEMBERS, sent)
   const { input } = readBody(embeddingsBody, json)
   // A text, or the token numbers of one text, is one input.
   const inputs = typeof input === 'string' ? [input] : isTokens(input) ? [input] : input
@@ -39,7 +39,7 @@ export function readEmbeddingsRequest(
   }
   const answer = (body: Buffer) => (written ? rewriteVectors(body, written) : passVectors(body, uid))
   return {
-    ...forwarded('openai-embeddings', '/embeddings', json, { product: uid, members: 'openai-embeddings', answer }),
+    ...forwarded('openai-embeddings', '/embeddings', json, { product: uid, members: EMBEDDINGS_MEMBERS, answer }),
     worst: { input: most },
     inputTokensLikely: likely,
     // Based on the model's context and not on the bytes: a vendor may add input of its own.
