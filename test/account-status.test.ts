@@ -9,7 +9,6 @@ import { freshDatabase } from './database.ts'
 import { startGateway, WITH_EXTENSIONS } from './gateway.ts'
 import { above, after, assert, listen, none, not, pluck, started, test, until } from './kit.ts'
 import { connect } from './mcp/client.ts'
-import { verified } from './operator-server.ts'
 
 /** Calls that the vendor was sent and has not answered. */
 const waiting: Array<() => void> = []
@@ -44,7 +43,7 @@ const other = started(() => startGateway({ database }))
 after(async () => {
   for (const answer of waiting) answer()
   await g.settled()
-  assert.deepEqual((await verified(g)).problems, [], 'the ledger adds up')
+  assert.deepEqual(await g.problems(true), [], 'the ledger adds up')
 })
 
 /** More than a batch has under way at once. */

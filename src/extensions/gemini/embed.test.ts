@@ -1,6 +1,6 @@
 // Embeddings as Google's clients ask for them: the official package, unchanged, and what a call is held for and costs.
 import { GoogleGenAI } from '@google/genai'
-import { testGateway, textOf } from '../../../test/gateway.ts'
+import { needs, testGateway, textOf } from '../../../test/gateway.ts'
 import { assert, before, listen, pluck, started, test } from '../../../test/kit.ts'
 
 const SMALL = 'alpha-embed-3-small'
@@ -36,54 +36,62 @@ const google = (apiKey = key) => new GoogleGenAI({ apiKey, httpOptions: { baseUr
 const at = (action: string, version = 'v1beta', model = SMALL) => `/gemini/${version}/models/${model}:${action}`
 const content = (...texts: string[]) => ({ parts: texts.map((text) => ({ text })) })
 
-test('@google/genai embeds one text and many, with the vectors of /v1/embeddings, and lists the model', async () => {
-  const texts = ['The gate is open.', 'The barrier is up.']
-  const plain = await plainly(key, { model: SMALL, input: texts, dimensions: 8 })
-  const config = { outputDimensionality: 8, taskType: 'RETRIEVAL_DOCUMENT' }
-  const many = await google().models.embedContent({ model: SMALL, contents: texts, config })
-  assert.deepEqual(pluck(many.embeddings, 'values'), pluck(plain.data, 'embedding'))
-  const one = await google().models.embedContent({ model: SMALL, contents: texts[0]! })
-  assert.equal(one.embeddings?.[0]?.values?.length, 1536)
-  const entry = await google().models.get({ model: SMALL })
-  assert.deepEqual(entry.supportedActions, ['embedContent', 'batchEmbedContents'])
-})
+test(
+  '@google/genai embeds one text and many, with the vectors of /v1/embeddings, and lists the model',
+  needs('embeddings'),
+  async () => {
+    const texts = ['The gate is open.', 'The barrier is up.']
+    const plain = await plainly(key, { model: SMALL, input: texts, dimensions: 8 })
+    const config = { outputDimensionality: 8, taskType: 'RETRIEVAL_DOCUMENT' }
+    const many = await google().models.embedContent({ model: SMALL, contents: texts, config })
+    assert.deepEqual(pluck(many.embeddings, 'values'), pluck(plain.data, 'embedding'))
+    const one = await google().models.embedContent({ model: SMALL, contents: texts[0]! })
+    assert.equal(one.embeddings?.[0]?.values?.length, 1536)
+    const entry = await google().models.get({ model: SMALL })
+    assert.deepEqual(entry.supportedActions, ['embedContent', 'batchEmbedContents'])
+  },
+)
 
-test('both addresses of Google’s protocol embed, in either spelling, and cost what /v1/embeddings does', async () => {
-  const { id, key: own } = await g.account()
-  const text = '漢字かな交じり文'
-  const { data, usage, charge } = await plainly(own, { model: LARGE, input: text, dimensions: 4 })
-  const usageMetadata = { promptTokenCount: usage.prompt_tokens }
-  const values = data[0].embedding
-  const bodies: ReadonlyArray<[action: string, body: object, answer: object]> = [
-    ['embedContent', { content: content(text), outputDimensionality: 4 }, { embedding: { values }, usageMetadata }],
-    [
-      'embedContent',
-      { model: 'models/other', content: content(text), output_dimensionality: 4, task_type: 'CLUSTERING' },
-      { embedding: { values }, usageMetadata },
-    ],
-    [
-      'batchEmbedContents',
-      { requests: [{ model: `models/${LARGE}`, content: content(text), output_dimensionality: 4 }] },
-      { embeddings: [{ values }], usageMetadata },
-    ],
-  ]
-  for (const version of ['v1beta', 'v1'])
-    for (const [action, body, answer] of bodies) {
-      const got = await g.call(at(action, version, LARGE), own, body)
-      assert.deepEqual(await got.json(), answer)
-      assert.equal(got.headers.get('x-tollgate-charge'), charge)
-    }
-  await g.settled()
-  const rows = await g.sql<{ endpoint: string; product: string; calls: number }>(
-    'select endpoint, product, count(*)::int as calls from usage where account_id = $1 group by 1, 2 order by 1',
-    [id],
-  )
-  assert.deepEqual(pluck(rows, 'endpoint', 'product', 'calls'), [
-    ['embeddings', LARGE, 1],
-    ['gemini/embed', LARGE, 4],
-    ['gemini/embed_batch', LARGE, 2],
-  ])
-})
+test(
+  'both addresses of Google’s protocol embed, in either spelling, and cost what /v1/embeddings does',
+  needs('embeddings'),
+  async () => {
+    const { id, key: own } = await g.account()
+    const text = '漢字かな交じり文'
+    const { data, usage, charge } = await plainly(own, { model: LARGE, input: text, dimensions: 4 })
+    const usageMetadata = { promptTokenCount: usage.prompt_tokens }
+    const values = data[0].embedding
+    const bodies: ReadonlyArray<[action: string, body: object, answer: object]> = [
+      ['embedContent', { content: content(text), outputDimensionality: 4 }, { embedding: { values }, usageMetadata }],
+      [
+        'embedContent',
+        { model: 'models/other', content: content(text), output_dimensionality: 4, task_type: 'CLUSTERING' },
+        { embedding: { values }, usageMetadata },
+      ],
+      [
+        'batchEmbedContents',
+        { requests: [{ model: `models/${LARGE}`, content: content(text), output_dimensionality: 4 }] },
+        { embeddings: [{ values }], usageMetadata },
+      ],
+    ]
+    for (const version of ['v1beta', 'v1'])
+      for (const [action, body, answer] of bodies) {
+        const got = await g.call(at(action, version, LARGE), own, body)
+        assert.deepEqual(await got.json(), answer)
+        assert.equal(got.headers.get('x-tollgate-charge'), charge)
+      }
+    await g.settled()
+    const rows = await g.sql<{ endpoint: string; product: string; calls: number }>(
+      'select endpoint, product, count(*)::int as calls from usage where account_id = $1 group by 1, 2 order by 1',
+      [id],
+    )
+    assert.deepEqual(pluck(rows, 'endpoint', 'product', 'calls'), [
+      ['embeddings', LARGE, 1],
+      ['gemini/embed', LARGE, 4],
+      ['gemini/embed_batch', LARGE, 2],
+    ])
+  },
+)
 
 test('what is wrong with an embedding of Google’s protocol is said in its words, by the field, and no vendor hears of it', async () => {
   const cases: ReadonlyArray<[action: string, body: object, status: number, message: RegExp, model?: string]> = [

@@ -1,7 +1,7 @@
 // Guardrails where a call is not a body of JSON to one model: forms and transcripts, queries, longer models, stored
 // objects, and empty accounts.
 import { json } from 'node:stream/consumers'
-import { assert, listen, started, test, testGateway } from '../../../test/gateway.ts'
+import { assert, listen, needs, started, test, testGateway } from '../../../test/gateway.ts'
 import { openSocket } from '../../../test/socket-client.ts'
 import { form, soundOf, startSoundVendor, TRANSCRIBE, wav } from '../../../test/sound.ts'
 
@@ -42,7 +42,7 @@ async function rules(guardrails: object): Promise<void> {
 const hook = (on: string[], more: object = {}) => ({ gate: { hook: { url: `${hooks.url}/`, on }, ...more } })
 const transcript = (fields: Record<string, string>) => g.account().then(({ key }) => post(key, form(fields, wav(1))))
 
-test('transcripts are looked at in every form: JSON, text, subtitles and events', async () => {
+test('transcripts are looked at in every form: JSON, text, subtitles and events', needs('audio'), async () => {
   const event = (value: object) => `data: ${JSON.stringify(value)}\n\n`
   const usage = { type: 'duration', seconds: 1 }
   const words = ['some', ' poi', 'son ', MAIL]
@@ -108,7 +108,7 @@ test('a longer model that the catalog names does not escape the rules about it',
   assert.ok(!g.sandbox.seen.calls.some(({ body = '' }) => body.includes(MAIL)))
 })
 
-test('what is stored at a vendor is under the rules of its labels', async () => {
+test('what is stored at a vendor is under the rules of its labels', needs('background'), async () => {
   const { key } = await g.account()
   await rules({ hide: { labels: { team: 'red' }, redact: { patterns: ['email'] } } })
   const items = [{ type: 'message', role: 'user', content: MAIL }]
@@ -126,19 +126,23 @@ test('for an account without credits nobody is asked', async () => {
   assert.equal(asked.length, 0)
 })
 
-test('Realtime is rejected where a rule applies, also in a session that runs, and says why', async () => {
-  const { key } = await g.account()
-  const at = `${g.url}/v1/realtime?model=alpha-realtime-1`
-  await rules(hook(['request'], { models: ['alpha-5.4'] }))
-  const running = await openSocket(at, { key })
-  await running.next('session.created')
-  await rules(hook(['request']))
-  running.send({ type: 'response.create', response: { output_modalities: ['text'] } })
-  assert.match((await running.next('error')).error.message, /guardrails apply, and they cannot check sound/)
-  running.ws.close()
-  const refused = await openSocket(at, { key })
-  assert.match((await refused.next('error')).error.message, /Realtime is not available here/)
-  assert.equal((await refused.closed()).code, 1008)
-  const secret = await g.call('/v1/realtime/client_secrets', key, { session: { model: 'alpha-realtime-1' } })
-  assert.equal(secret.status, 403)
-})
+test(
+  'Realtime is rejected where a rule applies, also in a session that runs, and says why',
+  needs('sockets'),
+  async () => {
+    const { key } = await g.account()
+    const at = `${g.url}/v1/realtime?model=alpha-realtime-1`
+    await rules(hook(['request'], { models: ['alpha-5.4'] }))
+    const running = await openSocket(at, { key })
+    await running.next('session.created')
+    await rules(hook(['request']))
+    running.send({ type: 'response.create', response: { output_modalities: ['text'] } })
+    assert.match((await running.next('error')).error.message, /guardrails apply, and they cannot check sound/)
+    running.ws.close()
+    const refused = await openSocket(at, { key })
+    assert.match((await refused.next('error')).error.message, /Realtime is not available here/)
+    assert.equal((await refused.closed()).code, 1008)
+    const secret = await g.call('/v1/realtime/client_secrets', key, { session: { model: 'alpha-realtime-1' } })
+    assert.equal(secret.status, 403)
+  },
+)

@@ -4,7 +4,8 @@ import { createHmac } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { buffer, json } from 'node:stream/consumers'
 import OpenAI from 'openai'
-import { assert, atOnce, listen, pause, pluck, started, test, testGateway, until } from '../../../test/gateway.ts'
+import { needs, testGateway } from '../../../test/gateway.ts'
+import { assert, atOnce, listen, pause, pluck, started, test, until } from '../../../test/kit.ts'
 import { connect } from '../../../test/mcp/client.ts'
 import type { ContentView } from '../../admission/views.ts'
 import type { UsageDetail } from '../../ledger/views.ts'
@@ -123,38 +124,42 @@ async function detail(id: string | null): Promise<UsageDetail> {
   return (await g.operator<UsageDetail>('GET', `/usage/${id}`)).data
 }
 
-test('a vendor sees placeholders, the caller its own texts, in every format, whole and streamed', async () => {
-  await rules(HIDING)
-  const { key } = await g.account()
-  const text = `Write to ${MAIL}, card ${CARD}.`
-  const asks: [string, object, (body: any) => string][] = [
-    [
-      '/v1/chat/completions',
-      { messages: [{ role: 'user', content: text }] },
-      (body) => body.choices[0].message.content,
-    ],
-    ['/v1/responses', { input: text }, (body) => body.output.at(-1).content[0].text],
-    ['/v1/messages', { max_tokens: 99, messages: [{ role: 'user', content: text }] }, (body) => body.content[0].text],
-    [
-      '/gemini/v1beta/models/echo:generateContent',
-      { contents: [{ parts: [{ text }] }] },
-      (body) => body.candidates[0].content.parts[0].text,
-    ],
-  ]
-  for (const [path, body, read] of asks) {
-    const named = path.includes('echo') ? body : { model: 'echo', ...body }
-    const whole = await g.call(path, key, named)
-    const answer = await whole.json()
-    assert.equal(whole.status, 200, JSON.stringify(answer))
-    assert.equal(read(answer), `You said: ${text}!`)
-    assert.match(seen.at(-1) ?? '', PLACEHOLDER)
-    const streaming = path.includes('echo') ? path.replace(':generate', ':streamGenerate') : path
-    const streamed = await g.call(streaming, key, path.includes('echo') ? body : { ...named, stream: true })
-    const events = await streamed.text()
-    assert.ok(events.includes(MAIL) && events.includes(CARD) && !PLACEHOLDER.test(events), events)
-  }
-  assert.ok(!seen.some((body) => body.includes(MAIL) || body.includes('4111')))
-})
+test(
+  'a vendor sees placeholders, the caller its own texts, in every format, whole and streamed',
+  needs('gemini'),
+  async () => {
+    await rules(HIDING)
+    const { key } = await g.account()
+    const text = `Write to ${MAIL}, card ${CARD}.`
+    const asks: [string, object, (body: any) => string][] = [
+      [
+        '/v1/chat/completions',
+        { messages: [{ role: 'user', content: text }] },
+        (body) => body.choices[0].message.content,
+      ],
+      ['/v1/responses', { input: text }, (body) => body.output.at(-1).content[0].text],
+      ['/v1/messages', { max_tokens: 99, messages: [{ role: 'user', content: text }] }, (body) => body.content[0].text],
+      [
+        '/gemini/v1beta/models/echo:generateContent',
+        { contents: [{ parts: [{ text }] }] },
+        (body) => body.candidates[0].content.parts[0].text,
+      ],
+    ]
+    for (const [path, body, read] of asks) {
+      const named = path.includes('echo') ? body : { model: 'echo', ...body }
+      const whole = await g.call(path, key, named)
+      const answer = await whole.json()
+      assert.equal(whole.status, 200, JSON.stringify(answer))
+      assert.equal(read(answer), `You said: ${text}!`)
+      assert.match(seen.at(-1) ?? '', PLACEHOLDER)
+      const streaming = path.includes('echo') ? path.replace(':generate', ':streamGenerate') : path
+      const streamed = await g.call(streaming, key, path.includes('echo') ? body : { ...named, stream: true })
+      const events = await streamed.text()
+      assert.ok(events.includes(MAIL) && events.includes(CARD) && !PLACEHOLDER.test(events), events)
+    }
+    assert.ok(!seen.some((body) => body.includes(MAIL) || body.includes('4111')))
+  },
+)
 
 test('the call’s record says what was done, and content logging keeps no secret', async () => {
   await rules(HIDING)
@@ -302,33 +307,37 @@ test('a blocked request names its rule and costs nothing; a blocked answer was m
   assert.ok(BigInt(made.charged.replace('.', '')) > 0n && made.fault === 'guardrail_blocked', JSON.stringify(made))
 })
 
-test('a blocked answer in the background is charged once, also when its process died before the end was written', async () => {
-  await rules(hooked())
-  const { id: account, key } = await g.account()
-  hook = ({ on }) => (on === 'answer' ? { action: 'block' } : { action: 'allow' })
-  const made = await g.call('/v1/responses', key, { model: 'echo', input: 'x', background: true })
-  const { id } = (await made.json()) as { id: string }
-  const ended = () =>
-    until(async () => {
-      const response = (await (await g.call(`/v1/responses/${id}`, key)).json()) as any // Of a test.
-      return response.status === 'failed' && response
-    })
-  const first = await ended()
-  assert.match(first.error.message, /blocked/)
-  await g.settled()
-  const [paid, asks] = [await g.balance(account), seen.length]
-  assert.ok(paid.posted < 1_000_000_000n)
-  const { database } = g.gateway
-  await database.query(
-    {
-      text: `update background set status = 'in_progress', open = true, sealed_answer = null, ended_at = null, step_at = '-infinity' where account_id = $1 and id = $2`,
-    },
-    [account, id],
-  )
-  assert.deepEqual((await ended()).error, first.error)
-  await g.settled()
-  assert.deepEqual([await g.balance(account), seen.length], [paid, asks])
-})
+test(
+  'a blocked answer in the background is charged once, also when its process died before the end was written',
+  needs('background'),
+  async () => {
+    await rules(hooked())
+    const { id: account, key } = await g.account()
+    hook = ({ on }) => (on === 'answer' ? { action: 'block' } : { action: 'allow' })
+    const made = await g.call('/v1/responses', key, { model: 'echo', input: 'x', background: true })
+    const { id } = (await made.json()) as { id: string }
+    const ended = () =>
+      until(async () => {
+        const response = (await (await g.call(`/v1/responses/${id}`, key)).json()) as any // Of a test.
+        return response.status === 'failed' && response
+      })
+    const first = await ended()
+    assert.match(first.error.message, /blocked/)
+    await g.settled()
+    const [paid, asks] = [await g.balance(account), seen.length]
+    assert.ok(paid.posted < 1_000_000_000n)
+    const { database } = g.gateway
+    await database.query(
+      {
+        text: `update background set status = 'in_progress', open = true, sealed_answer = null, ended_at = null, step_at = '-infinity' where account_id = $1 and id = $2`,
+      },
+      [account, id],
+    )
+    assert.deepEqual((await ended()).error, first.error)
+    await g.settled()
+    assert.deepEqual([await g.balance(account), seen.length], [paid, asks])
+  },
+)
 
 test('a call is counted before anybody is asked about it: at its limit no hook hears of it', async () => {
   await rules(hooked({ on: ['request'] }))
@@ -358,25 +367,29 @@ test('a replacement that is longer is held for, up to a bound', async () => {
   assert.match(await said(blocked), /would cost more than is held/)
 })
 
-test('what is held for a replacement is within the most that the caller lets a tool cost', async () => {
-  await rules(hooked({ on: ['request'] }))
-  const { id: account, key } = await g.account()
-  const client = await connect(g.url, key)
-  const call = async (most: string) =>
-    JSON.stringify(
-      await client.callTool({ name: 'ask_model', arguments: { model: 'echo', prompt: 'x', max_cost: most } }),
-    )
-  hook = () => ({ action: 'allow' })
-  const [, want = ''] = /up to ([\d.]+) credits/.exec(await call('0.000001')) ?? []
-  assert.match(await call(want), /You said: x/)
-  hook = () => ({ action: 'replace', texts: ['longer '.repeat(300)] })
-  const longer = await call(want)
-  await client.close()
-  await g.settled()
-  const held = await g.sql<{ held: bigint }>('select held from usage where account_id = $1', [account])
-  const most = BigInt(Math.round(Number(want) * 1_000_000))
-  assert.deepEqual(pluck(held, 'held'), [most, most], `${want}: ${longer}`)
-})
+test(
+  'what is held for a replacement is within the most that the caller lets a tool cost',
+  needs('agents'),
+  async () => {
+    await rules(hooked({ on: ['request'] }))
+    const { id: account, key } = await g.account()
+    const client = await connect(g.url, key)
+    const call = async (most: string) =>
+      JSON.stringify(
+        await client.callTool({ name: 'ask_model', arguments: { model: 'echo', prompt: 'x', max_cost: most } }),
+      )
+    hook = () => ({ action: 'allow' })
+    const [, want = ''] = /up to ([\d.]+) credits/.exec(await call('0.000001')) ?? []
+    assert.match(await call(want), /You said: x/)
+    hook = () => ({ action: 'replace', texts: ['longer '.repeat(300)] })
+    const longer = await call(want)
+    await client.close()
+    await g.settled()
+    const held = await g.sql<{ held: bigint }>('select held from usage where account_id = $1', [account])
+    const most = BigInt(Math.round(Number(want) * 1_000_000))
+    assert.deepEqual(pluck(held, 'held'), [most, most], `${want}: ${longer}`)
+  },
+)
 
 test('a stored answer is given only to whom the hook lets through', async () => {
   await rules(hooked({ on: ['request'] }))
@@ -522,27 +535,31 @@ test('a moderation model blocks what it flags, at the operator’s cost', async 
   assert.equal(await said(await ask(key, 'poison')), 'You said: poison!')
 })
 
-test('nothing goes around: conversations and background responses see placeholders too', async () => {
-  await rules({ hide: { redact: { patterns: ['email'], on: ['request', 'answer'] } } })
-  const { key } = await g.account()
-  const items = [{ type: 'message', role: 'user', content: `mail ${MAIL}` }]
-  const made = await g.call('/v1/conversations', key, { items })
-  const { id } = (await made.json()) as { id: string }
-  assert.equal(made.status, 200)
-  await g.call(`/v1/conversations/${id}/items`, key, { items })
-  const calls = g.sandbox.seen.calls.filter(({ url }) => url.includes('conversations'))
-  assert.ok(calls.length >= 2 && calls.every(({ body = '' }) => !body.includes(MAIL) && /\[EMAIL_/.test(body)))
+test(
+  'nothing goes around: conversations and background responses see placeholders too',
+  needs('background'),
+  async () => {
+    await rules({ hide: { redact: { patterns: ['email'], on: ['request', 'answer'] } } })
+    const { key } = await g.account()
+    const items = [{ type: 'message', role: 'user', content: `mail ${MAIL}` }]
+    const made = await g.call('/v1/conversations', key, { items })
+    const { id } = (await made.json()) as { id: string }
+    assert.equal(made.status, 200)
+    await g.call(`/v1/conversations/${id}/items`, key, { items })
+    const calls = g.sandbox.seen.calls.filter(({ url }) => url.includes('conversations'))
+    assert.ok(calls.length >= 2 && calls.every(({ body = '' }) => !body.includes(MAIL) && /\[EMAIL_/.test(body)))
 
-  const count = seen.length
-  const queued = await g.call('/v1/responses', key, { model: 'echo', input: `mail ${MAIL}`, background: true })
-  const response = (await queued.json()) as { id: string }
-  const ended = await until(async () => {
-    const text = await (await g.call(`/v1/responses/${response.id}`, key)).text()
-    return text.includes('"status":"completed"') && text
-  })
-  assert.ok(ended.includes(`You said: mail ${MAIL}!`), ended)
-  assert.ok(seen.length > count && seen.slice(count).every((body) => !body.includes(MAIL)))
-})
+    const count = seen.length
+    const queued = await g.call('/v1/responses', key, { model: 'echo', input: `mail ${MAIL}`, background: true })
+    const response = (await queued.json()) as { id: string }
+    const ended = await until(async () => {
+      const text = await (await g.call(`/v1/responses/${response.id}`, key)).text()
+      return text.includes('"status":"completed"') && text
+    })
+    assert.ok(ended.includes(`You said: mail ${MAIL}!`), ended)
+    assert.ok(seen.length > count && seen.slice(count).every((body) => !body.includes(MAIL)))
+  },
+)
 
 test('a placeholder that a caller sends himself is a text like any other, and tool arguments stay JSON', async () => {
   await rules({ hide: { redact: { patterns: ['email', 'card', 'private_key'] } } })

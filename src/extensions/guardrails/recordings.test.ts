@@ -1,6 +1,6 @@
 // What callers sent and were sent, kept where their account or key wants it, and nowhere else.
 import { freshDatabase } from '../../../test/database.ts'
-import { OPERATOR_TOKEN, startGateway, type TestGateway, testGateway } from '../../../test/gateway.ts'
+import { needs, OPERATOR_TOKEN, startGateway, type TestGateway, testGateway } from '../../../test/gateway.ts'
 import { assert, pluck, test, until } from '../../../test/kit.ts'
 import { connect } from '../../../test/mcp/client.ts'
 import type { ContentRules, ContentView } from '../../admission/views.ts'
@@ -97,40 +97,44 @@ test('a key has a rule of its own, which goes with it when it is replaced, and o
   assert.equal(await statusOf(own.id), 404)
 })
 
-test('tools that agents call are kept as the calls of their endpoints, with what was asked and answered', async () => {
-  const { id: account, key } = await g.account()
-  const { key: other, keyId } = await g.key(account)
-  const call = async (by: string, name: string, args: object) => {
-    const client = await connect(g.url, by)
-    const result = await client.callTool({ name, arguments: { ...args } })
-    await client.close()
-    await g.gateway.opened(extension).contents.flush()
-    return { id: String(result._meta?.['tollgate/requestId']), result }
-  }
-  const prompt = { model: 'alpha-5.4', prompt: 'Name a toll road' }
-  assert.equal(await statusOf((await call(other, 'ask_model', prompt)).id), 404, 'nobody asked for it')
-  await g.operator('PUT', `/accounts/${account}/content`, { key: keyId })
-  const asked = await call(other, 'ask_model', prompt)
-  const { request, answer } = await kept(asked.id)
-  assert.deepEqual([request.method, request.path], ['POST', '/v1/chat-completions'])
-  assert.deepEqual(JSON.parse(request.body), chat(prompt.prompt))
-  assert.equal(answer?.status, 200)
-  const { text } = asked.result.structuredContent as { text: string }
-  assert.equal(JSON.parse(answer?.body ?? '').choices[0].message.content, text)
-  assert.equal((await g.ask<UsageDetail>('GET', `/usage/${asked.id}`)).content, true)
+test(
+  'tools that agents call are kept as the calls of their endpoints, with what was asked and answered',
+  needs('agents'),
+  async () => {
+    const { id: account, key } = await g.account()
+    const { key: other, keyId } = await g.key(account)
+    const call = async (by: string, name: string, args: object) => {
+      const client = await connect(g.url, by)
+      const result = await client.callTool({ name, arguments: { ...args } })
+      await client.close()
+      await g.gateway.opened(extension).contents.flush()
+      return { id: String(result._meta?.['tollgate/requestId']), result }
+    }
+    const prompt = { model: 'alpha-5.4', prompt: 'Name a toll road' }
+    assert.equal(await statusOf((await call(other, 'ask_model', prompt)).id), 404, 'nobody asked for it')
+    await g.operator('PUT', `/accounts/${account}/content`, { key: keyId })
+    const asked = await call(other, 'ask_model', prompt)
+    const { request, answer } = await kept(asked.id)
+    assert.deepEqual([request.method, request.path], ['POST', '/v1/chat-completions'])
+    assert.deepEqual(JSON.parse(request.body), chat(prompt.prompt))
+    assert.equal(answer?.status, 200)
+    const { text } = asked.result.structuredContent as { text: string }
+    assert.equal(JSON.parse(answer?.body ?? '').choices[0].message.content, text)
+    assert.equal((await g.ask<UsageDetail>('GET', `/usage/${asked.id}`)).content, true)
 
-  const looked = await kept((await call(other, 'social_user_by_id', { id: '2244994945', 'user.fields': 'name' })).id)
-  assert.deepEqual(
-    [looked.request.method, looked.request.path],
-    ['GET', '/v1/social/users/2244994945?user.fields=name'],
-  )
-  assert.match(looked.answer?.body ?? '', /"id":\s*"2244994945"/)
-  const failed = await kept((await call(other, 'ask_model', { ...prompt, prompt: 'Hello [[500]]' })).id)
-  assert.ok((failed.answer?.status ?? 0) >= 500)
-  assert.match(failed.answer?.body ?? '', /"success":false/)
-  assert.equal(await statusOf((await call(key, 'ask_model', prompt)).id), 404, 'the rule of one key')
-  assert.equal((await rows(account)).length, 3)
-})
+    const looked = await kept((await call(other, 'social_user_by_id', { id: '2244994945', 'user.fields': 'name' })).id)
+    assert.deepEqual(
+      [looked.request.method, looked.request.path],
+      ['GET', '/v1/social/users/2244994945?user.fields=name'],
+    )
+    assert.match(looked.answer?.body ?? '', /"id":\s*"2244994945"/)
+    const failed = await kept((await call(other, 'ask_model', { ...prompt, prompt: 'Hello [[500]]' })).id)
+    assert.ok((failed.answer?.status ?? 0) >= 500)
+    assert.match(failed.answer?.body ?? '', /"success":false/)
+    assert.equal(await statusOf((await call(key, 'ask_model', prompt)).id), 404, 'the rule of one key')
+    assert.equal((await rows(account)).length, 3)
+  },
+)
 
 test('reading is in the audit; deleting one, and switching off, take effect at once', async () => {
   const { id: account, key } = await g.account()

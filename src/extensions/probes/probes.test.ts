@@ -253,7 +253,7 @@ test('a credential that is rejected is a state of its own; a new one is tried so
   })
 })
 
-test('a credential that changes while the old one is tried is tried after it', async () => {
+test('a credential that changes while the old one is tried is tried after it', needs('connect'), async () => {
   const { promise: asked, resolve: ask } = Promise.withResolvers<ServerResponse>()
   vendors.locked.script = { list: ask }
   await sql(`update vendor_probe set state = 'rejected', next_at = '-infinity' where vendor = 'locked'`)
@@ -390,7 +390,7 @@ test('a process without the key of a vendor leaves what another process found of
   await sql(`delete from vendor_probe where vendor = 'keyless'`)
 })
 
-test('probes that are switched off end what they found', async () => {
+test('probes that are switched off end what they found', needs('connect'), async () => {
   await fail('north', AWAY)
   assert.equal(breakerAt(other, 'north'), 'open')
   const changed = await one.operator('PATCH', '/vendors/north', { entry: { probe: false } })

@@ -58,7 +58,7 @@ test('a session token is bound to models, endpoints, sites and a highest cost', 
   const headers = { origin: SITE }
   assert.equal((await call(token, { body: { ...BODY, model: 'alpha-5.5' }, headers })).status, 200)
   assert.equal((await call(token, { headers })).status, 403)
-  assert.equal((await g.call('/v1/embeddings', token, { model: 'x', input: 'x' }, { headers })).status, 403)
+  assert.equal((await g.call('/v1/responses', token, { model: 'x', input: 'x' }, { headers })).status, 403)
   for (const other of [{}, { origin: 'https://evil.example' }])
     assert.equal((await call(token, { headers: other })).status, 403)
   const { token: cheap } = await opened({ callMax: '0.000001' })

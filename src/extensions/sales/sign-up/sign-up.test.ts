@@ -4,7 +4,6 @@ import { text } from 'node:stream/consumers'
 import { startGateway } from '../../../../test/gateway.ts'
 import { assert, beforeEach, listen, pluck, started, test, until, words } from '../../../../test/kit.ts'
 import { startMailServer } from '../../../../test/mail-server.ts'
-import { verified } from '../../../../test/operator-server.ts'
 import type { WhoView } from '../../../identity/views.ts'
 import type { Page } from '../../../kernel/view.ts'
 import type { AccountView } from '../../../ledger/views.ts'
@@ -126,7 +125,7 @@ test('who confirms by the mail gets a login, an account with credits and limits,
   )
   assert.equal(person?.terms_version, '2026-11')
   assert.equal((await finish({ terms: '2026-11' })).status, 404, 'the link works once')
-  assert.deepEqual((await verified(g)).problems, [])
+  assert.deepEqual(await g.problems(true), [])
 })
 
 test('two confirmations of one link at once make one account', async () => {
@@ -455,7 +454,7 @@ test('who deletes their login goes, what they paid and used stays, and starting 
   assert.deepEqual(kinds.map(({ kind }) => kind).length, 2, 'what was given and what was written off')
   for (const table of ['person', 'session', 'membership', 'invite'])
     assert.ok(!JSON.stringify(await sql(`select * from ${table}`)).match(new RegExp(`${email}|${id}`)), table)
-  assert.deepEqual((await verified(g)).problems, [])
+  assert.deepEqual(await g.problems(true), [])
   const again = await signUp('lea.ver+again@example.com')
   const { data: second } = await g.operator<AccountView>('GET', `/accounts/${again.account}`)
   assert.equal(second.balance, '0')
