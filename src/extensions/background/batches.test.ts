@@ -1,6 +1,6 @@
 // Files and batches with the official openai package, unchanged, against the running gateway.
 import OpenAI, { toFile } from 'openai'
-import { assert, atLeast, BY, pause, pluck, test, testGateway, until, words } from '../../../test/gateway.ts'
+import { assert, atLeast, BY, needs, pause, pluck, test, testGateway, until, words } from '../../../test/gateway.ts'
 import { openAllDoors } from '../../../test/sdk/families.ts'
 import { parseCredits } from '../../kernel/credits.ts'
 
@@ -239,24 +239,28 @@ test('a quote knows the price in batches, and refuses what is not offered there'
   assert.equal((await quote('batch=true', { model: 'alpha-image-2', prompt: 'A gate' })).status, 400)
 })
 
-test('responses, embeddings and messages go in batches too, at their full price where no factor is set', async () => {
-  const cases = [
-    ['/v1/responses', { model: 'alpha-5.5', input: 'Hello.' }, 'response'],
-    ['/v1/embeddings', { model: 'alpha-embed-3-small', input: ['a', 'b'] }, 'list'],
-    [
-      '/v1/messages',
-      { model: 'beta-sonnet-4-6', max_tokens: 20, messages: [{ role: 'user', content: 'Hi.' }] },
-      undefined,
-    ],
-  ] as const
-  for (const [url, body, object] of cases) {
-    const batch = await start([line('x', body, url)], key, url)
-    const done = await ended(batch.id)
-    const [answer] = [...(await contentOf(done.output_file_id)), ...(await contentOf(done.error_file_id))]
-    assert.equal(answer.response.status_code, 200, JSON.stringify(answer))
-    assert.equal(answer.response.body.object, object)
-  }
-})
+test(
+  'responses, embeddings and messages go in batches too, at their full price where no factor is set',
+  needs('embeddings'),
+  async () => {
+    const cases = [
+      ['/v1/responses', { model: 'alpha-5.5', input: 'Hello.' }, 'response'],
+      ['/v1/embeddings', { model: 'alpha-embed-3-small', input: ['a', 'b'] }, 'list'],
+      [
+        '/v1/messages',
+        { model: 'beta-sonnet-4-6', max_tokens: 20, messages: [{ role: 'user', content: 'Hi.' }] },
+        undefined,
+      ],
+    ] as const
+    for (const [url, body, object] of cases) {
+      const batch = await start([line('x', body, url)], key, url)
+      const done = await ended(batch.id)
+      const [answer] = [...(await contentOf(done.output_file_id)), ...(await contentOf(done.error_file_id))]
+      assert.equal(answer.response.status_code, 200, JSON.stringify(answer))
+      assert.equal(answer.response.body.object, object)
+    }
+  },
+)
 
 test('a file that is wrong fails as a whole, with a list of what is wrong and where, and costs nothing', async () => {
   const before = await g.balance(account)

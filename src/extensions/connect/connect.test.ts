@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { examplesIn } from '../../../test/clients/examples.ts'
 import { commandLineOf, type Given } from '../../../test/command-line.ts'
-import { BY, OPERATOR_TOKEN, testGateway, textOf } from '../../../test/gateway.ts'
+import { BY, needs, OPERATOR_TOKEN, testGateway, textOf } from '../../../test/gateway.ts'
 import { after, assert, freePort, type Listening, listen, pluck, test } from '../../../test/kit.ts'
 import type { AuditView } from '../../database/audit.ts'
 import type { Page } from '../../kernel/view.ts'
@@ -246,36 +246,44 @@ test('nothing is applied when the test fails, when a price is missing, or when c
   assert.deepEqual(await gateway.sql("select name from credential where name = 'SECOND_KEY'"), [])
 })
 
-test('a vendor of the catalog is tested by its cheapest model, and one that nothing routes to is refused', async () => {
-  const ask = (name: string) =>
-    fetch(`${gateway.url}/admin/v1/vendors/${name}/test`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${OPERATOR_TOKEN}` },
-    })
-  const { data } = (await (await ask('gamma')).json()) as { data: VendorTest }
-  assert.equal(data.ok, true, data.message)
-  assert.equal(data.steps[1]?.model, 'gamma-v4-flash')
-  assert.equal((await ask('nobody')).status, 404)
-})
+test(
+  'a vendor of the catalog is tested by its cheapest model, and one that nothing routes to is refused',
+  needs('probes'),
+  async () => {
+    const ask = (name: string) =>
+      fetch(`${gateway.url}/admin/v1/vendors/${name}/test`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${OPERATOR_TOKEN}` },
+      })
+    const { data } = (await (await ask('gamma')).json()) as { data: VendorTest }
+    assert.equal(data.ok, true, data.message)
+    assert.equal(data.steps[1]?.model, 'gamma-v4-flash')
+    assert.equal((await ask('nobody')).status, 404)
+  },
+)
 
-test('every command of the guide works as it stands, with the simulated vendors at the addresses of the real ones', async () => {
-  const file = join(tmpdir(), `catalog-${process.pid}.json`)
-  const local = `http://${await serve(strict)}/v1`
-  const environment = { OPENAI_API_KEY: KEY, MY_VENDOR_KEY: KEY }
-  const lines = (await examplesIn('19-vendors.md', 'sh')).flatMap((block) => block.trim().split('\n'))
-  assert.ok(lines.length >= 9)
-  for (const line of lines) {
-    const words = line.replaceAll('catalog.json', file).split(' ').slice(2)
-    if (words[1] === 'openai' && words[0] === 'connect') words.push('--url', `${gateway.sandbox.url}/openai`)
-    const there = words.map((word) => word.replace('https://api.vendor.example', new URL(local).origin))
-    const args = there.map((word) => word.replace('http://127.0.0.1:8080/v1', local.replace('/v1', '/v1/open')))
-    const { code, out } = await tollgate(args, environment)
-    assert.equal(code, 0, `${line}\n${out}`)
-    if (line.includes('catalog check'))
-      assert.match(out, /alpha-5\.5, route 1 .* costs more than it is sold for|is valid/)
-  }
-  await rm(file, { force: true })
-})
+test(
+  'every command of the guide works as it stands, with the simulated vendors at the addresses of the real ones',
+  needs('probes'),
+  async () => {
+    const file = join(tmpdir(), `catalog-${process.pid}.json`)
+    const local = `http://${await serve(strict)}/v1`
+    const environment = { OPENAI_API_KEY: KEY, MY_VENDOR_KEY: KEY }
+    const lines = (await examplesIn('19-vendors.md', 'sh')).flatMap((block) => block.trim().split('\n'))
+    assert.ok(lines.length >= 9)
+    for (const line of lines) {
+      const words = line.replaceAll('catalog.json', file).split(' ').slice(2)
+      if (words[1] === 'openai' && words[0] === 'connect') words.push('--url', `${gateway.sandbox.url}/openai`)
+      const there = words.map((word) => word.replace('https://api.vendor.example', new URL(local).origin))
+      const args = there.map((word) => word.replace('http://127.0.0.1:8080/v1', local.replace('/v1', '/v1/open')))
+      const { code, out } = await tollgate(args, environment)
+      assert.equal(code, 0, `${line}\n${out}`)
+      if (line.includes('catalog check'))
+        assert.match(out, /alpha-5\.5, route 1 .* costs more than it is sold for|is valid/)
+    }
+    await rm(file, { force: true })
+  },
+)
 
 test('a vendor that costs more than its models are sold for is connected only by whoever says so', async () => {
   const command = ['connect', 'anthropic', '--key-env', 'BETA_KEY', '--url', `${gateway.sandbox.url}/anthropic`]

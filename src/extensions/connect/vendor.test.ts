@@ -1,6 +1,6 @@
 // A vendor is changed, renamed and taken out of the catalog while calls go on, and says why calls failed there.
 
-import { assert, listen, pluck, started, test, testGateway } from '../../../test/gateway.ts'
+import { assert, listen, needs, pluck, started, test, testGateway } from '../../../test/gateway.ts'
 import type { CatalogInput } from '../../catalog/document.ts'
 import type { Applied, VendorCheckView } from '../../catalog/views.ts'
 import { idAtTime } from '../../kernel/world.ts'
@@ -135,7 +135,7 @@ test('what no catalog can hold is refused, and nothing changes', async () => {
   assert.equal(g.gateway.catalog.current.version, version)
 })
 
-test('a vendor is renamed with its routes, figures and stored responses', async () => {
+test('a vendor is renamed with its routes, figures and stored responses', needs('background', 'finance'), async () => {
   const { database } = g.gateway
   await database.query({
     text: `insert into vendor_object (account_id, id, vendor, product, key_id) values ('a', 'resp_1', 'acme', 'acme-one', 'k')`,

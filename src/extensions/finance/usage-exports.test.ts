@@ -5,7 +5,7 @@ import { buffer } from 'node:stream/consumers'
 import pg from 'pg'
 import { openedAlerts } from '../../../test/alerts.ts'
 import { type FreshDatabase, freshDatabase } from '../../../test/database.ts'
-import { OPERATOR_TOKEN, startGateway, type TestGateway } from '../../../test/gateway.ts'
+import { needs, OPERATOR_TOKEN, startGateway, type TestGateway } from '../../../test/gateway.ts'
 import { above, after, assert, atOnce, before, type Listening, listen, runs, test, until } from '../../../test/kit.ts'
 import type { Page } from '../../kernel/view.ts'
 import { idAtTime } from '../../kernel/world.ts'
@@ -199,34 +199,38 @@ test('a paid call is an event of CloudEvents 1.0, signed as our webhooks are', a
   assert.equal(got.headers['webhook-signature'], `v1,${expected}`)
 })
 
-test('a receiver that rejects pauses its export with an alert, and goes on where it was when resumed', async () => {
-  const { id: account } = await g.account()
-  const receiver = await scripted((_, response) => void response.writeHead(422).end('{"why":"unknown subject"}'))
-  const { id } = await create('rejecting', 'openmeter', { url: receiver.url })
-  await sql(rowsOf(account, 1, 150))
-  const paused = await until(async () => {
-    const view = await seen(id)
-    return view.state === 'paused' && view
-  })
-  assert.equal(paused.status, 422)
-  assert.match(paused.error ?? '', /unknown subject/)
-  assert.equal(receiver.got.length, 1)
-  await openedAlerts(g).look()
-  const { items } = await ask<Page<AlertView>>('GET', '/alerts')
-  assert.equal(items.find(({ rule }) => rule === 'export')?.subject, id)
+test(
+  'a receiver that rejects pauses its export with an alert, and goes on where it was when resumed',
+  needs('alerts'),
+  async () => {
+    const { id: account } = await g.account()
+    const receiver = await scripted((_, response) => void response.writeHead(422).end('{"why":"unknown subject"}'))
+    const { id } = await create('rejecting', 'openmeter', { url: receiver.url })
+    await sql(rowsOf(account, 1, 150))
+    const paused = await until(async () => {
+      const view = await seen(id)
+      return view.state === 'paused' && view
+    })
+    assert.equal(paused.status, 422)
+    assert.match(paused.error ?? '', /unknown subject/)
+    assert.equal(receiver.got.length, 1)
+    await openedAlerts(g).look()
+    const { items } = await ask<Page<AlertView>>('GET', '/alerts')
+    assert.equal(items.find(({ rule }) => rule === 'export')?.subject, id)
 
-  receiver.answer = (_, response) => void response.writeHead(204).end()
-  await ask('POST', `/exports/${id}/resume`)
-  const sent = await until(async () => {
-    const view = await seen(id)
-    return view.waiting === 0 && view.sent >= 150 && view
-  })
-  assert.equal(sent.sent, 150)
-  assert.equal(receiver.got[1]?.url, '/api/v1/events')
-  assert.equal(receiver.got[1]?.headers['content-type'], 'application/cloudevents-batch+json')
-  await openedAlerts(g).look()
-  await ask('DELETE', `/exports/${id}`)
-})
+    receiver.answer = (_, response) => void response.writeHead(204).end()
+    await ask('POST', `/exports/${id}/resume`)
+    const sent = await until(async () => {
+      const view = await seen(id)
+      return view.waiting === 0 && view.sent >= 150 && view
+    })
+    assert.equal(sent.sent, 150)
+    assert.equal(receiver.got[1]?.url, '/api/v1/events')
+    assert.equal(receiver.got[1]?.headers['content-type'], 'application/cloudevents-batch+json')
+    await openedAlerts(g).look()
+    await ask('DELETE', `/exports/${id}`)
+  },
+)
 
 test('a receiver that redirects is not followed: nothing leaves for elsewhere, and its export is paused with the reason', async () => {
   const { id: account } = await g.account()
