@@ -1,7 +1,7 @@
 // Tools of foreign MCP servers behind the same key and balance: registered, agreed to, priced, listed, called, paid,
 // and held back when they change.
 import type { ServerResponse } from 'node:http'
-import { after, assert, BY, pluck, test, testGateway, until } from '../../../test/gateway.ts'
+import { after, assert, BY, needs, pluck, test, testGateway, until } from '../../../test/gateway.ts'
 import { connect, ERAS } from '../../../test/mcp/client.ts'
 import { type ForeignServer, startForeignServer, text } from '../../../test/mcp/foreign-server.ts'
 
@@ -362,32 +362,38 @@ test('a listing without an end, tools that cannot be sold, and addresses that ar
   assert.equal((await g.operator('GET', '/tool-servers/nope')).status, 404)
 })
 
-test('a tool of another server is held and charged on the purse that the request names, and on its account', async () => {
-  const server = await foreign()
-  server.tools = [{ name: 'pursed' }]
-  const { id, key } = await g.account()
-  const sums = async () => {
-    const { data } = (await (await g.call('/v1/purses/ann', key)).json()) as { data: { balance: string; held: string } }
-    const { posted, held } = await g.balance(id)
-    return [data.balance, data.held, posted, held]
-  }
-  let during: unknown
-  server.acts.set('pursed', async () => {
-    during = await sums()
-    return text('done')
-  })
-  await sell('pursed', server, { pursed: by('2') })
-  await g.operator('PUT', `/accounts/${id}/purse-prices`, { markupPercent: 50 })
-  await g.call('/v1/purses', key, { id: 'ann', credits: '10' })
-  const body = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'pursed', arguments: {} } }
-  const accept = { accept: 'application/json, text/event-stream', 'mcp-protocol-version': '2025-06-18' }
-  const answer = await g.call('/mcp', key, body, { headers: { ...accept, 'x-tollgate-purse': 'ann' } })
-  assert.match(await answer.text(), /done/)
-  await g.settled()
-  assert.deepEqual(during, ['10', '3', 1_000_000_000n, 2_000_000n])
-  assert.deepEqual(await sums(), ['7', '0', 998_000_000n, 0n])
-  assert.deepEqual(await g.problems(), [])
-})
+test(
+  'a tool of another server is held and charged on the purse that the request names, and on its account',
+  needs('purses'),
+  async () => {
+    const server = await foreign()
+    server.tools = [{ name: 'pursed' }]
+    const { id, key } = await g.account()
+    const sums = async () => {
+      const { data } = (await (await g.call('/v1/purses/ann', key)).json()) as {
+        data: { balance: string; held: string }
+      }
+      const { posted, held } = await g.balance(id)
+      return [data.balance, data.held, posted, held]
+    }
+    let during: unknown
+    server.acts.set('pursed', async () => {
+      during = await sums()
+      return text('done')
+    })
+    await sell('pursed', server, { pursed: by('2') })
+    await g.operator('PUT', `/accounts/${id}/purse-prices`, { markupPercent: 50 })
+    await g.call('/v1/purses', key, { id: 'ann', credits: '10' })
+    const body = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'pursed', arguments: {} } }
+    const accept = { accept: 'application/json, text/event-stream', 'mcp-protocol-version': '2025-06-18' }
+    const answer = await g.call('/mcp', key, body, { headers: { ...accept, 'x-tollgate-purse': 'ann' } })
+    assert.match(await answer.text(), /done/)
+    await g.settled()
+    assert.deepEqual(during, ['10', '3', 1_000_000_000n, 2_000_000n])
+    assert.deepEqual(await sums(), ['7', '0', 998_000_000n, 0n])
+    assert.deepEqual(await g.problems(), [])
+  },
+)
 
 test('test keys get simulated results, restricted keys see no foreign tool, and results beyond the bound are not charged', async () => {
   const server = await foreign()
