@@ -25,3 +25,14 @@ test('a vendor gets its credential where it looks for it, and its extra headers'
   assert.equal(sent({ auth: { query: 'key' } }, { ...call, url: `${call.url}?a=1` }).url, `${call.url}?a=1&key=k%26y`)
   assert.deepEqual(sent({ secret: undefined }).headers, headers)
 })
+
+test('of calls to one target each keeps its own address and headers, and its body', () => {
+  const send = (over: Partial<HttpCall>) => vendorCall({ ...call, ...over }, target)
+  const first = send({ body: 'a' })
+  const second = send({ body: 'b' })
+  assert.deepEqual([first.headers, first.body, second.body], [second.headers, 'a', 'b'])
+  assert.throws(() => send({ url: `${call.url}/%2e%2e/other` }), /not a valid id/)
+  assert.equal(send({ headers: { accept: 'text/event-stream' } }).headers.accept, 'text/event-stream')
+  assert.equal(send({}).url, call.url)
+  assert.equal(vendorCall(call, { ...target, secret: 'other' }).headers.authorization, 'Bearer other')
+})

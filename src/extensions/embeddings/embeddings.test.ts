@@ -4,7 +4,8 @@ import { createOpenAI } from '@ai-sdk/openai'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { embed, embedMany } from 'ai'
 import OpenAI from 'openai'
-import { assert, before, listen, pluck, started, test, testGateway, words } from '../../../test/gateway.ts'
+import { embeddingGateway } from '../../../test/embedding-vendor.ts'
+import { assert, before, pluck, test, words } from '../../../test/gateway.ts'
 import { checkDocument } from '../../catalog/document.ts'
 import { readDefaultCatalog } from '../../compose.ts'
 import { readJson } from '../../kernel/json.ts'
@@ -15,24 +16,8 @@ const PATH = '/v1/embeddings'
 const SMALL = 'alpha-embed-3-small'
 const LARGE = 'alpha-embed-3-large'
 
-/** A vendor whose answer a test says. */
-let answer = ''
-const vendor = started(() =>
-  listen((_request, response) => {
-    response.writeHead(200, { 'content-type': 'application/json' }).end(answer)
-  }),
-)
 let key: string
-const g = testGateway(() => ({
-  catalog: (document) => {
-    document.vendors.other = { baseUrl: vendor.url }
-    document.models['other-embed'] = {
-      ...document.models[SMALL],
-      routes: [{ vendor: 'other', protocol: 'openai-embeddings', model: 'their-embed' }],
-      pricing: { unit: 'credits', tiers: [{ input: '1000000' }] },
-    }
-  },
-}))
+const { g, other } = embeddingGateway()
 before(async () => {
   key = (await g.account()).key
 })
@@ -235,16 +220,16 @@ test('a report is charged as it is, one that the model cannot have read as far a
   for (const [usage, charge] of cases) {
     const { id, key: own } = await g.account({ credits: 100_000_000n })
     g.mayExceedHold(id)
-    answer = `{"object":"list","data":${vectors},"model":"their-embed",${usage}}`
+    other.answer = `{"object":"list","data":${vectors},"model":"their-embed",${usage}}`
     const got = await g.call(PATH, own, { model: 'other-embed', input: '12345678' })
     assert.equal(got.headers.get('x-tollgate-charge'), charge, usage)
     // Not a byte is changed but the name.
-    assert.equal(await got.text(), answer.replace('their-embed', 'other-embed'))
+    assert.equal(await got.text(), other.answer.replace('their-embed', 'other-embed'))
     await g.settled()
     assert.deepEqual(await g.balance(id), { posted: 100_000_000n - BigInt(charge) * 1_000_000n, held: 0n })
   }
   for (const bad of words('{} [] {"data":null} {"data":[]} {"data":[1]} {"data":[{}] {"error":{"message":"no"}}')) {
-    answer = bad
+    other.answer = bad
     const { id, key: own } = await g.account({ credits: 100_000_000n })
     const got = await post({ model: 'other-embed', input: 'x' }, own)
     assert.equal(got.status, 502, bad)

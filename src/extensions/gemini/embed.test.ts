@@ -1,29 +1,14 @@
 // Embeddings as Google's clients ask for them: the official package, unchanged, and what a call is held for and costs.
 import { GoogleGenAI } from '@google/genai'
-import { needs, testGateway, textOf } from '../../../test/gateway.ts'
-import { assert, before, listen, pluck, started, test } from '../../../test/kit.ts'
+import { embeddingGateway } from '../../../test/embedding-vendor.ts'
+import { needs, textOf } from '../../../test/gateway.ts'
+import { assert, before, pluck, test } from '../../../test/kit.ts'
 
 const SMALL = 'alpha-embed-3-small'
 const LARGE = 'alpha-embed-3-large'
 
-/** A vendor whose answer a test says. */
-let answer = ''
-const vendor = started(() =>
-  listen((_request, response) => {
-    response.writeHead(200, { 'content-type': 'application/json' }).end(answer)
-  }),
-)
 let key: string
-const g = testGateway(() => ({
-  catalog: (document) => {
-    document.vendors.other = { baseUrl: vendor.url }
-    document.models['other-embed'] = {
-      ...document.models[SMALL],
-      routes: [{ vendor: 'other', protocol: 'openai-embeddings', model: 'their-embed' }],
-      pricing: { unit: 'credits', tiers: [{ input: '1000000' }] },
-    }
-  },
-}))
+const { g, other } = embeddingGateway()
 before(async () => {
   key = (await g.account()).key
 })
@@ -148,13 +133,13 @@ test('an embedding of Google’s protocol is held for like any, and an answer wi
   const ask = () => g.call(at('batchEmbedContents', 'v1', 'other-embed'), own, { requests })
   const vector = (index: number, values: unknown) => ({ object: 'embedding', index, embedding: values })
   for (const data of [[], [vector(0, [1])], [vector(0, [1]), vector(1, 'AACAPw==')], [1, 2]]) {
-    answer = JSON.stringify({ data, usage: { prompt_tokens: 2 } })
+    other.answer = JSON.stringify({ data, usage: { prompt_tokens: 2 } })
     assert.equal((await ask()).status, 502)
   }
   await g.settled()
   assert.deepEqual(await g.balance(rich), { posted: 100_000_000n, held: 0n })
   // The order is that of the texts, whatever the vendor's is.
-  answer = JSON.stringify({ data: [vector(1, [2]), vector(0, [1])], usage: { prompt_tokens: 2 } })
+  other.answer = JSON.stringify({ data: [vector(1, [2]), vector(0, [1])], usage: { prompt_tokens: 2 } })
   const got = await ask()
   assert.deepEqual(await got.json(), {
     embeddings: [{ values: [1] }, { values: [2] }],
