@@ -54,6 +54,18 @@ function refused(clientFormat: ClientFormatName, raw: string, facts = model()): 
 }
 const with_ = (clientFormat: ClientFormatName, over: object) => JSON.stringify({ ...BODIES[clientFormat], ...over })
 
+test('what a turn refers to is found beside its text, in a request that is plain else', () => {
+  const referredTo = (turn: object) => {
+    const messages = [{ role: 'assistant', content: 'Hm.', ...turn }, ...hello]
+    return readTextRequest('openai-chat', json({ model: 'public', messages, max_tokens: 9 }), model()).continues
+  }
+  assert.deepEqual(
+    referredTo({ audio: { id: 'audio_1' } })?.map(({ id }) => id),
+    ['audio_1'],
+  )
+  assert.equal(referredTo({}), undefined)
+})
+
 test('a missing or wrong model is refused by name', () => {
   for (const body of [{}, { model: null }, { model: 5 }, { model: '' }, { model: ['a'] }])
     assert.throws(
