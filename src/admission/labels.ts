@@ -28,10 +28,6 @@ const CHARS_MAX = 64
 const NAMES_MAX = 64
 const TAGS = 'x-tollgate-tags'
 const SESSION = 'x-tollgate-session'
-/**
- * What agents call their session, the more exact name first: Claude Code, Codex, opencode, and programs that follow
- * them.
- */
 /** What agents call a part of their run: our own header, then Claude Code's. */
 const AGENT_HEADERS = ['x-tollgate-agent', 'x-claude-code-agent-id']
 const PARENT_HEADERS = ['x-tollgate-parent', 'x-claude-code-parent-agent-id']
@@ -40,6 +36,10 @@ const PARENT_SESSION = 'x-codex-parent-thread-id'
 /** The parts of a run, as stored. No caller can send labels of these names in other ways. */
 const AGENT = ':agent'
 const PARENT = ':parent'
+/**
+ * What agents call their session, the more exact name first: Claude Code, Codex, opencode, and programs that follow
+ * them.
+ */
 const SESSION_HEADERS = ['x-claude-code-session-id', 'session-id', 'session_id', 'x-opencode-session', 'x-session-id']
 /** Without any of these a call has no labels of its own. */
 export const LABEL_HEADERS = [TAGS, SESSION, ...SESSION_HEADERS]
